@@ -1,8 +1,9 @@
-// Checks who answered a request, without any code of the service: copy this file and its two packages.
+// Checks who answered a request, without any code of the service: copy this file, verify-receipt.mjs and two packages.
 //   npm install viem @phala/dcap-qvl@0.3.9
 import { createHash, randomBytes } from 'node:crypto';
 import { recoverMessageAddress } from 'viem';
 import { publicKeyToAddress } from 'viem/accounts';
+import { checkReceipt } from './verify-receipt.mjs';
 
 /**
  * Asks a model and proves where the answer comes from. Resolves with the answer; rejects, naming the claim that does not
@@ -27,7 +28,12 @@ export async function askAttested({ baseUrl, apiKey, model, collateral, mrTd, no
   if (!response.ok) throw new Error(`chat: status ${response.status}`);
   const answer = JSON.parse(received.toString('utf8'));
 
-  const { text, signature, signing_address: signer } = await get('signature', { model, request_id: answer.id });
+  const {
+    text,
+    signature,
+    signing_address: signer,
+    receipt,
+  } = await get('signature', { model, request_id: answer.id });
   const nonce = randomBytes(32);
   const attestation = await get('attestation', { model, nonce: nonce.toString('hex'), signing_address: signer });
 
@@ -36,6 +42,7 @@ export async function askAttested({ baseUrl, apiKey, model, collateral, mrTd, no
     { text, signature },
     { address: attestation.signing_address, model: attestation.model, sent, received },
   );
+  checkReceipt(receipt, attestation, { chatId: answer.id, sent, received, nowMs });
   return answer;
 }
 

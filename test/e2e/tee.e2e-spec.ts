@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, request as httpRequest, type Server
 import type { AddressInfo } from 'node:net';
 import { createGunzip, createGzip, constants } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { addressOfPublicKey, recoverAddress } from '#tee';
+import { addressOfPublicKey, canonicalJson, recoverAddress, verifyReceipt } from '#tee';
 import { type Platform, startPlatform } from '#test/platform';
 import { redisAvailable } from '#test/redis';
 import { startSluice } from './sluice-command.js';
@@ -141,6 +141,16 @@ for (const transport of ['postgres', 'redis'] as const) {
         expect(recoverAddress(text ?? '', signature ?? '')).toBe(address);
         const attested = await get('attestation', { model, signing_address: address ?? '' });
         expect(attested.body['signing_address']).toBe(address);
+        const { sent: requestBody, received: responseBody, responseId: chatId } = exchange;
+        const facts = { model, requestBody, responseBody, address: address ?? '', chatId, nowMs: Date.now() };
+        expect(verifyReceipt(body, attested.body, facts)).toMatchObject({ result: 'proven' });
+        const { receipt } = body as { receipt: { event_log: object[]; workload_keyset_digest: string } };
+        expect(JSON.stringify(receipt)).toBe(canonicalJson(receipt));
+        expect(receipt.event_log).toMatchObject([
+          { body_hash: `sha256:${sha256(requestBody)}` },
+          { wire_hash: `sha256:${sha256(responseBody)}`, cleartext_hash: `sha256:${sha256(responseBody)}` },
+        ]);
+        expect(receipt.workload_keyset_digest).toBe(attested.body['workload_keyset_digest']);
       }
     });
 
@@ -178,12 +188,16 @@ for (const transport of ['postgres', 'redis'] as const) {
       const { code, stdout, stderr } = await verify();
       expect({ code, stderr }).toEqual({ code: 1, stderr: 'sluice: 5 of 6 claims are not proven.\n' });
       expect(stdout).toMatch(/PROVEN +That key signed your request and its response/);
+      expect(stdout).toMatch(/PROVEN +So does a receipt by a key that it endorsed/);
       expect(stdout).toMatch(/NOT PROVEN +Real hardware made the evidence +There is no evidence/);
       expect(stdout).toContain(`${model}: NOT attested`);
       const { results } = JSON.parse((await verify('--json')).stdout) as {
         results: { claim: string; result: string }[];
       };
-      expect(results.filter(({ result }) => result === 'proven').map(({ claim }) => claim)).toEqual(['exchange']);
+      expect(results.filter(({ result }) => result === 'proven').map(({ claim }) => claim)).toEqual([
+        'exchange',
+        'receipt',
+      ]);
       expect(results.filter(({ result }) => result === 'false')).toEqual([]);
     });
 
@@ -200,7 +214,10 @@ for (const transport of ['postgres', 'redis'] as const) {
       expect((await get('signature', { model })).status).toBe(400);
     });
 
-    it('fails no query with a 500, whatever it holds', async () => {
+    it('fails no query with a 500 and charges nothing, whatever it holds', async () => {
+      await platform.closedJobs();
+      const ledger = () => platform.query('SELECT count(*)::int AS count FROM ledger_transactions');
+      const before = await ledger();
       const statuses = new Map<number, number>();
       const parts = ['', 'a', '%00', '%ff', '0x', 'é', '..', '/', '[]', '{}', 'null', '-1', '1e999', 'a'.repeat(2_000)];
       const names = ['model', 'nonce', 'signing_address', 'request_id', 'model[]', '__proto__', 'x'];
@@ -227,6 +244,7 @@ for (const transport of ['postgres', 'redis'] as const) {
       const total = [...statuses.values()].reduce((sum, count) => sum + count, 0);
       expect(total).toBe(1_000);
       for (const status of statuses.keys()) expect([200, 400, 404, 431, 502]).toContain(status);
+      expect(await ledger()).toEqual(before);
     });
 
     it('ends with its host: a new one has another key, and what the old one had not signed never will be', async () => {

@@ -38,7 +38,12 @@ export async function attestHost(
 ): Promise<HostAttestation> {
   const { publicKey, address } = identity;
   const workload = receipts?.keysetAt(Date.now());
-  const keys = { publicKey, address, nonceMethod: nonceMethodOf(nonce), ...(workload && { workload: endorsedOf(workload) }) };
+  const keys = {
+    publicKey,
+    address,
+    nonceMethod: nonceMethodOf(nonce),
+    ...(workload && { workload: endorsedOf(workload) }),
+  };
   if (reader === null) return { ...keys, provider: 'software' };
   const reportData = reportDataOf(address, nonce);
   const [{ quote, certificates, eventLog }, gpus] = await Promise.all([

@@ -13,7 +13,10 @@ export function addTeeCommands(program: Command, context: CliContext): void {
     .option('--collateral <file>', 'data of the maker of the processor, as JSON, to check the firmware with')
     .option('--pccs <url>', 'a server to fetch that data from')
     .option('--measurement <hex...>', 'expected measurements: MRTD and RTMR0 to 3, or that of an SEV-SNP guest')
-    .option('--amd-root <file>', 'SEV-SNP: PEM with the only roots to trust, and certificates that the service does not send')
+    .option(
+      '--amd-root <file>',
+      'SEV-SNP: PEM with the only roots to trust, and certificates that the service does not send',
+    )
     .option('--minimum-firmware <versions>', 'SEV-SNP: lowest boot loader, TEE, SNP and microcode, such as 4.0.24.219')
     .option('--json', 'print one JSON document to stdout')
     .action((url: string, flags: VerifyFlags) => verifyService(context, url, flags));

@@ -59,7 +59,8 @@ export async function verifyService(context: CliContext, url: string, flags: Ver
   if (missing.length > 0) {
     throw new PlatformError('TEE_ATTESTATION_FAILED', `${missing.length} of ${required.length} claims are not proven.`);
   }
-  if (failed.length > 0) throw new PlatformError('TEE_ATTESTATION_FAILED', `These claims are false: ${failed.join(', ')}.`);
+  if (failed.length > 0)
+    throw new PlatformError('TEE_ATTESTATION_FAILED', `These claims are false: ${failed.join(', ')}.`);
 }
 
 /** The signature first: of several hosts of a model, the one that answered is the one to attest. */

@@ -17,6 +17,7 @@ import { addMinimumBalance } from '../wallets/minimum-balance.js';
 import { WalletSignIns } from '../wallets/wallet-sign-ins.js';
 import type { AccessLog } from '../access-log/access-log.js';
 import { addExchangeSigning } from '../tee/exchange-signing.js';
+import { addHeaderAliases } from '../tee/header-aliases.js';
 import { TeeHosts } from '../tee/tee-hosts.js';
 import { ExchangeSigner } from '../tee/exchange-signer.js';
 import { addBodyLimits } from './body-limits.js';
@@ -42,7 +43,7 @@ export class RequestHooks {
     @Inject(Tracing) private readonly tracing: Tracing,
     @Inject(TeeHosts) private readonly teeHosts: TeeHosts,
     @Inject(ExchangeSigner) private readonly signer: ExchangeSigner,
-    @Inject(ApiConfig) private readonly config: Pick<ApiConfig, 'abuseCount'>,
+    @Inject(ApiConfig) private readonly config: Pick<ApiConfig, 'abuseCount' | 'teeHeaderPrefix'>,
   ) {}
 
   /** The outermost: they hold for every request. */
@@ -52,6 +53,7 @@ export class RequestHooks {
     addBodyLimits(server);
     addResponseHeaders(server, version);
     addRequestTracking(server, { drain, budgets, metrics, tracing, accessLog });
+    addHeaderAliases(server, this.config.teeHeaderPrefix);
   }
 
   /** Returns the address that limits count a client by. */

@@ -60,7 +60,9 @@ export class ExchangeSigner {
   private async askHost(host: TeeHost, question: object): Promise<SignedByHost> {
     const nothing = { signature: null, address: null, receipt: null };
     try {
-      const answer = (await this.hosts.ask(host, question, signWithinMs)) as Partial<Record<keyof SignedByHost, unknown>>;
+      const answer = (await this.hosts.ask(host, question, signWithinMs)) as Partial<
+        Record<keyof SignedByHost, unknown>
+      >;
       const { signature, address, receipt } = answer;
       if (typeof signature !== 'string' || typeof address !== 'string') return nothing;
       return { signature, address, receipt: typeof receipt === 'string' ? receipt : null };

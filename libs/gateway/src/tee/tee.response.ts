@@ -39,7 +39,11 @@ class ServerVerification {
 }
 
 class WorkloadKeys {
-  @ApiProperty({ type: 'object', additionalProperties: true, description: 'Public keys of the model host (docs/tee.md).' })
+  @ApiProperty({
+    type: 'object',
+    additionalProperties: true,
+    description: 'Public keys of the model host (docs/tee.md).',
+  })
   workload_keyset!: object;
   @ApiProperty({
     type: 'object',

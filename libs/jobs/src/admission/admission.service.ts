@@ -195,9 +195,10 @@ export class AdmissionService {
     const deadlineMs = request.deadlineMs ?? definition.policy.deadlineMs;
     try {
       const complete = await preparation.complete();
-      const stored = storePrepared({ requestId, payload: complete, bounds, onlyWorkerId, deadlineMs }, this.options).catch(
-        throwUnavailable,
-      );
+      const stored = storePrepared(
+        { requestId, payload: complete, bounds, onlyWorkerId, deadlineMs },
+        this.options,
+      ).catch(throwUnavailable);
       return await this.inTime(request, stored);
     } catch (error) {
       const abandoned = { ...this.abandonedAdmission(request), isCancelled: preparation.disconnected.aborted };

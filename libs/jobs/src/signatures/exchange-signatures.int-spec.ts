@@ -39,7 +39,11 @@ it('signatures come back to their account only, by either id, until they expire'
   await client.query(`INSERT INTO accounts (id, name) VALUES ($1, 'owner')`, [accountId]);
   await repository.add(accountId, row, 60_000);
   await repository.add(accountId, { ...row, signature: '0x33' }, 60_000);
-  await repository.add(accountId, { ...row, requestId: 'r2', responseId: 'r2', signature: null, address: null, receipt: null }, 1);
+  await repository.add(
+    accountId,
+    { ...row, requestId: 'r2', responseId: 'r2', signature: null, address: null, receipt: null },
+    1,
+  );
   expect(await repository.find(accountId, 'r1')).toEqual(row);
   expect(await repository.find(accountId, 'chatcmpl-r1')).toEqual(row);
   expect(await repository.find(randomUUID(), 'r1')).toBeNull();

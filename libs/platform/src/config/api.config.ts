@@ -431,6 +431,16 @@ export class ApiConfig extends LimitsConfig {
   })
   teeSignaturesMs!: number;
 
+  @TextVariable('SLUICE_TEE_HEADER_PREFIX', {
+    about:
+      'A further prefix of the request headers of encrypted chats, as clients of other services send it, such as ' +
+      '`X-Vendor-TEE-`; default: `X-Service-TEE-` only (docs/e2ee.md).',
+    optional: true,
+    pattern: /^[A-Za-z][A-Za-z0-9-]{0,61}-$/,
+    expected: 'the beginning of a header: letters, digits and -, with - at its end',
+  })
+  teeHeaderPrefix?: string;
+
   @StakeRpcUrl()
   stakeRpcUrl?: string;
 

@@ -6,6 +6,7 @@ import { createHostIdentity } from '../host-identity.js';
 import { parseTdxQuote } from '../quotes/tdx-quote.js';
 import { reportDataOf } from '../report-data.js';
 import { EvidenceError } from './evidence.js';
+import type { Machine } from './machine.js';
 import { openEvidence } from './open-evidence.js';
 
 const file = new URL('../__fixtures__/quote-up-to-date.json', import.meta.url);
@@ -37,7 +38,10 @@ describe('the evidence of a machine', () => {
     expect(reader.provider).toBe('tdx');
     expect((await reader.read(reportData)).quote).toEqual(quoteAbout(reportData));
     expect(tdx.folders.size).toBe(0);
-    const sev = (await openEvidence('sev-snp', new ConfigfsDouble({ provider: 'sev_guest', outblob: sevReportAbout })))!;
+    const sev = (await openEvidence(
+      'sev-snp',
+      new ConfigfsDouble({ provider: 'sev_guest', outblob: sevReportAbout }),
+    ))!;
     const { quote, certificates } = await sev.read(reportData);
     expect(quote).toEqual(sevReportAbout(reportData));
     expect(Buffer.from(certificates!).toString()).toBe('certificates');
@@ -70,6 +74,17 @@ describe('the evidence of a machine', () => {
     for (const choice of ['auto', 'tdx', 'sev-snp'] as const) {
       await expect(openEvidence(choice, machine)).rejects.toThrow(EvidenceError);
     }
+  });
+
+  it('does not come from the device of older kernels, and the reason says why', async () => {
+    const older: Machine = { ...bareMachine, exists: async (path) => path === '/dev/sev-guest' };
+    for (const choice of ['auto', 'sev-snp'] as const) {
+      await expect(openEvidence(choice, older)).rejects.toThrow(
+        '/dev/sev-guest exists, but reports come from it by an ioctl',
+      );
+    }
+    await expect(openEvidence('tdx', older)).rejects.not.toThrow('sev-guest');
+    await expect(openEvidence('sev-snp', bareMachine)).rejects.not.toThrow('/dev/sev-guest');
   });
 
   it('does not exist for software, whatever the machine has', async () => {

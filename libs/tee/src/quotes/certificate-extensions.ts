@@ -40,7 +40,7 @@ function contentOf(value: Value | undefined, tag: number): Uint8Array {
 
 function valuesIn(bytes: Uint8Array): Value[] {
   const values: Value[] = [];
-  for (let at = 0; at < bytes.length; ) {
+  for (let at = 0; at < bytes.length;) {
     const tag = bytes[at] ?? 0;
     const first = bytes[at + 1] ?? 0;
     const lengthBytes = first < 0x80 ? 0 : first - 0x80;

@@ -52,7 +52,9 @@ export function parseSevReport(bytes: Uint8Array): SevReport | null {
     chipId: bytes.slice(chipIdAt, chipIdAt + 64),
     signedBy: signer === 0 ? 'chip' : signer === 1 ? 'operator' : 'other',
     signedBytes: bytes.subarray(0, signatureAt),
-    signature: Buffer.concat([signatureAt, signatureAt + numberBytes].map((at) => bytes.subarray(at, at + 48).toReversed())),
+    signature: Buffer.concat(
+      [signatureAt, signatureAt + numberBytes].map((at) => bytes.subarray(at, at + 48).toReversed()),
+    ),
   };
 }
 

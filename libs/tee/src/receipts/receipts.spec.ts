@@ -36,7 +36,11 @@ function issue(changes: Partial<typeof facts> = {}): Issued {
   return JSON.parse(signer.issue({ ...facts, ...changes })) as Issued;
 }
 
-function resultOf(receipt: unknown, changes: Partial<typeof exchange> = {}, attestation: object = attestationOf()): ClaimResult {
+function resultOf(
+  receipt: unknown,
+  changes: Partial<typeof exchange> = {},
+  attestation: object = attestationOf(),
+): ClaimResult {
   return verifyReceipt({ receipt }, attestation, { ...exchange, ...changes });
 }
 

@@ -55,7 +55,10 @@ export function createReceiptSigner(identity: Pick<HostIdentity, 'publicKey' | '
       const { keyset, digest } = keysetAt(facts.servedAtMs);
       const signature: ReceiptSignature = { algo: receiptKey.algo, key_id: keyId };
       const issuer = { workload_id: workloadIdOf(keyset), workload_keyset_digest: digest };
-      const receipt = receiptOf({ ...facts, receiptId: `rcpt-${randomBytes(16).toString('hex')}` }, { ...issuer, signature });
+      const receipt = receiptOf(
+        { ...facts, receiptId: `rcpt-${randomBytes(16).toString('hex')}` },
+        { ...issuer, signature },
+      );
       const value = sign(null, Buffer.from(canonicalJson(receipt)), privateKey).toString('hex');
       return canonicalJson({ ...receipt, signature: { ...signature, value } });
     },

@@ -7,7 +7,16 @@ export interface ClaimResult {
 }
 
 /** In the order in which they build on each other. */
-export const claimNames = ['hardware', 'firmware', 'debugging', 'software', 'key', 'nonce', 'exchange', 'receipt'] as const;
+export const claimNames = [
+  'hardware',
+  'firmware',
+  'debugging',
+  'software',
+  'key',
+  'nonce',
+  'exchange',
+  'receipt',
+] as const;
 export type ClaimName = (typeof claimNames)[number];
 
 export const proven = (claim: ClaimName, detail: string): ClaimResult => ({ claim, result: 'proven', detail });

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { createHash } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { createHostIdentity } from '../host-identity.js';
+import { createReceiptSigner } from '../receipts/workload.js';
 import { signedText } from '../signed-text.js';
 
 interface Example {
@@ -12,6 +13,14 @@ interface Example {
 const { checkEvidence, checkSignature } = (await import(
   new URL('../../../../examples/verify-attestation.mjs', import.meta.url).href
 )) as Example;
+
+interface ReceiptExample {
+  checkReceipt(receipt: object, attestation: object, exchange: object): void;
+}
+
+const { checkReceipt } = (await import(
+  new URL('../../../../examples/verify-receipt.mjs', import.meta.url).href
+)) as ReceiptExample;
 
 const file = new URL('../__fixtures__/quote-up-to-date.json', import.meta.url);
 const { quote, collateral } = JSON.parse(readFileSync(file, 'utf8')) as {
@@ -52,5 +61,36 @@ describe('the example for those who verify', () => {
     await expect(checkSignature(signed, { ...exchange, sent: 'other' })).rejects.toThrow('other bytes');
     const other = { ...exchange, address: createHostIdentity().address };
     await expect(checkSignature(signed, other)).rejects.toThrow('another key');
+  });
+
+  it('checks receipts as hosts sign them', () => {
+    const signer = createReceiptSigner(identity);
+    const hashOf = (text: string) => createHash('sha256').update(text).digest('hex');
+    const said = { chatId: 'c', model: 'm', endpoint: '/chat', servedAtMs: nowMs, isSealed: false };
+    const hashes = { requestHash: hashOf('sent'), responseHash: hashOf('received') };
+    const receipt = JSON.parse(signer.issue({ ...said, ...hashes })) as object;
+    const attestationOf = ({ keysetAt }: typeof signer) => {
+      const { keyset, endorsement } = keysetAt(nowMs);
+      return { ...own, attestation: { workload_keyset: keyset, keyset_endorsement: { value: endorsement } } };
+    };
+    const attestation = attestationOf(signer);
+    const exchange = { chatId: 'c', sent: 'sent', received: Buffer.from('received'), nowMs };
+    checkReceipt(receipt, attestation, exchange);
+    const refused: [object, object, object, string][] = [
+      [receipt, attestation, { ...exchange, sent: 'other' }, 'another request'],
+      [receipt, attestation, { ...exchange, received: 'other' }, 'other bytes'],
+      [receipt, attestation, { ...exchange, chatId: 'd' }, 'another response'],
+      [receipt, attestation, { ...exchange, nowMs: nowMs + 1e11 }, 'have expired'],
+      [{ ...receipt, model: 'n' }, attestation, exchange, 'signature of the receipt'],
+      [receipt, attestationOf(createReceiptSigner(identity)), exchange, 'other keys'],
+      [receipt, attestationOf(createReceiptSigner(createHostIdentity())), exchange, 'another host'],
+      [
+        receipt,
+        { ...attestation, attestation: { ...attestation.attestation, keyset_endorsement: { value: '00' } } },
+        exchange,
+        'did not endorse',
+      ],
+    ];
+    for (const [of, by, about, problem] of refused) expect(() => checkReceipt(of, by, about)).toThrow(problem);
   });
 });

@@ -72,7 +72,11 @@ function verdicts(results: readonly ClaimResult[]) {
 describe.each(machines)('a host on a double of a machine with $provider', (world) => {
   const { trust, measurements } = world;
 
-  async function verify(host: Awaited<ReturnType<typeof startHost>>, chat: ReturnType<typeof host.chat>, nonceBytes = 32) {
+  async function verify(
+    host: Awaited<ReturnType<typeof startHost>>,
+    chat: ReturnType<typeof host.chat>,
+    nonceBytes = 32,
+  ) {
     const nonce = randomBytes(nonceBytes).toString('hex');
     const attestation = await host.attest(nonce);
     const { requestBody, responseBody, signature } = chat;

@@ -18,7 +18,10 @@ export interface AttestationResponse {
   readonly signing_key?: unknown;
   readonly signing_public_key?: unknown;
   readonly signing_address?: unknown;
-  readonly attestation?: { readonly workload_keyset?: unknown; readonly keyset_endorsement?: { readonly value?: unknown } };
+  readonly attestation?: {
+    readonly workload_keyset?: unknown;
+    readonly keyset_endorsement?: { readonly value?: unknown };
+  };
 }
 
 /** Status of the firmware of a machine, as its maker publishes it. */
@@ -105,7 +108,8 @@ function sevHardwareClaim(report: SevReport, response: AttestationResponse, opti
   if (!signatureValid) return refuted('hardware', 'The signature of the report does not hold.');
   if (!certificateChainValid) return refuted('hardware', 'The certificates of the report lead to no trusted root.');
   if (!chipMatch) return refuted('hardware', 'The certificate is that of another chip, or of other firmware.');
-  const signer = report.signedBy === 'operator' ? 'A key that the maker gave the operator (VLEK)' : 'A processor with SEV-SNP';
+  const signer =
+    report.signedBy === 'operator' ? 'A key that the maker gave the operator (VLEK)' : 'A processor with SEV-SNP';
   return proven('hardware', `${signer} signed the report; its certificates lead to the maker.`);
 }
 
@@ -125,7 +129,8 @@ export function sevCertificatesOf(sent: unknown, pem = ''): SevCertificates | nu
 
 function sevFirmwareClaim({ firmware }: SevReport, { minimumFirmware }: VerifyOptions): ClaimResult {
   const found = `boot loader, TEE, SNP and microcode ${firmware.join('.')}`;
-  if (minimumFirmware === undefined) return unknown('firmware', `No versions were expected. The report states ${found}.`);
+  if (minimumFirmware === undefined)
+    return unknown('firmware', `No versions were expected. The report states ${found}.`);
   return minimumFirmware.every((minimum, index) => (firmware[index] ?? -1) >= minimum)
     ? proven('firmware', `It is at least what you expect: ${found}.`)
     : refuted('firmware', `It is older than you expect: ${found}.`);
