@@ -40,9 +40,9 @@ export async function askAttested({ baseUrl, apiKey, model, collateral, mrTd, no
   await checkEvidence(attestation, { nonce, collateral, mrTd, nowMs });
   await checkSignature(
     { text, signature },
-    { address: attestation.signing_address, model: attestation.model, sent, received },
+    { address: attestation.signing_address, sent, received },
   );
-  checkReceipt(receipt, attestation, { chatId: answer.id, sent, received, nowMs });
+  checkReceipt(receipt, attestation, { chatId: answer.id, model: attestation.model, sent, received, nowMs });
   return answer;
 }
 
@@ -67,10 +67,10 @@ export async function checkEvidence(attestation, { nonce, collateral, mrTd, nowM
 }
 
 /** The attested key must have signed these bytes. */
-export async function checkSignature({ text, signature }, { address, model, sent, received }) {
+export async function checkSignature({ text, signature }, { address, sent, received }) {
   const signer = await recoverMessageAddress({ message: text, signature });
   require(signer.toLowerCase() === address.toLowerCase(), 'exchange: another key signed');
-  require(text === `${model}:${sha256(sent)}:${sha256(received)}`, 'exchange: other bytes were signed');
+  require(text === `${sha256(sent)}:${sha256(received)}`, 'exchange: other bytes were signed');
 }
 
 const hex = (bytes) => Buffer.from(bytes).toString('hex');

@@ -5,9 +5,9 @@ import { createHash, createPublicKey, verify } from 'node:crypto';
  * Rejects, naming what does not hold, unless a key that the attested key endorsed signed a receipt of these bytes.
  * - `receipt`: of the response of `GET /tee/signature`
  * - `attestation`: the response of `GET /tee/attestation`, whose evidence for `signing_key` was checked before
- * - `chatId`: the id in the response; `sent`, `received`: the bytes of both bodies
+ * - `chatId`: the id in the response; `model`: of the attestation; `sent`, `received`: the bytes of both bodies
  */
-export function checkReceipt(receipt, attestation, { chatId, sent, received, nowMs = Date.now() }) {
+export function checkReceipt(receipt, attestation, { chatId, model, sent, received, nowMs = Date.now() }) {
   const { workload_keyset: keyset, keyset_endorsement: endorsement } = attestation.attestation;
   const digest = sha256(canonical(keyset));
   const identity = keyset.workload_identity.public_key;
@@ -35,6 +35,7 @@ export function checkReceipt(receipt, attestation, { chatId, sent, received, now
   ), 'the signature of the receipt does not hold');
   const event = (type) => receipt.event_log.find((entry) => entry.type === type);
   require(receipt.chat_id === chatId, 'the receipt is about another response');
+  require(receipt.model === model, 'the receipt is about another model');
   require(event('request.received').body_hash === sha256(sent), 'the receipt is about another request');
   require(event('response.returned').wire_hash === sha256(received), 'the receipt is about other bytes');
 }

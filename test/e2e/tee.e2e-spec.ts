@@ -137,7 +137,7 @@ for (const transport of ['postgres', 'redis'] as const) {
         const { status, body } = await get('signature', { model, request_id: id });
         expect({ status, body }).toMatchObject({ status: 200, body: { signing_algo: 'ecdsa' } });
         const { text, signature, signing_address: address } = body as Record<string, string>;
-        expect(text).toBe(`${model}:${sha256(exchange.sent)}:${sha256(exchange.received)}`);
+        expect(text).toBe(`${sha256(exchange.sent)}:${sha256(exchange.received)}`);
         expect(recoverAddress(text ?? '', signature ?? '')).toBe(address);
         const attested = await get('attestation', { model, signing_address: address ?? '' });
         expect(attested.body['signing_address']).toBe(address);

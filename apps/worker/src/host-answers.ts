@@ -26,9 +26,11 @@ function readInquiry(question: object): HostInquiry {
   throw unknownQuestion();
 }
 
-function readExchange(exchange: unknown): { chatId: string; endpoint: string } {
-  const { chatId, endpoint } = (exchange ?? {}) as Record<string, unknown>;
-  if (typeof chatId === 'string' && typeof endpoint === 'string') return { chatId, endpoint };
+function readExchange(exchange: unknown): { chatId: string; model: string; endpoint: string } {
+  const { chatId, model, endpoint } = (exchange ?? {}) as Record<string, unknown>;
+  if (typeof chatId === 'string' && typeof model === 'string' && typeof endpoint === 'string') {
+    return { chatId, model, endpoint };
+  }
   throw unknownQuestion();
 }
 

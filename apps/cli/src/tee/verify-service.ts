@@ -86,9 +86,9 @@ async function verify(service: Service, flags: VerifyFlags, tee: Tee): Promise<C
     ...(flags.measurement !== undefined && { measurements: flags.measurement }),
     ...(await sevOptions(flags)),
   });
+  // An alias or a trait stands for it.
+  const attested = String(attestation['model']);
   const exchange = {
-    // An alias or a trait stands for it.
-    model: String(attestation['model']),
     requestBody,
     responseBody,
     address: String(attestation['signing_address']).toLowerCase(),
@@ -96,7 +96,7 @@ async function verify(service: Service, flags: VerifyFlags, tee: Tee): Promise<C
   return [
     ...claims,
     tee.verifyExchange(signature, exchange),
-    tee.verifyReceipt(signature, attestation, { ...exchange, chatId: requestId, nowMs }),
+    tee.verifyReceipt(signature, attestation, { ...exchange, model: attested, chatId: requestId, nowMs }),
   ];
 }
 

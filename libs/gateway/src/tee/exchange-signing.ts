@@ -48,7 +48,7 @@ export class HashedExchange implements ExchangeSigning {
     const { run, requestHash, request } = this;
     if (run === null || requestHash === null || request.caller === null) return;
     const { host, responseId } = run;
-    const text = `${host.modelId}:${requestHash}:${this.response.digest('hex')}`;
+    const text = `${requestHash}:${this.response.digest('hex')}`;
     const { accountId } = request.caller;
     const endpoint = request.routeOptions.url ?? '';
     const signed = this.services.signer.sign({ accountId, host, endpoint, requestId: request.id, responseId, text });

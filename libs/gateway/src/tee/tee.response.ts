@@ -110,7 +110,7 @@ export class TeeReceipt {
 }
 
 export class TeeSignatureResponse {
-  @ApiProperty({ description: '`<model>:<SHA-256 of the request body>:<SHA-256 of the response body>`.' })
+  @ApiProperty({ description: '`<SHA-256 of the request body>:<SHA-256 of the response body>`.' })
   text!: string;
   @ApiProperty({ description: 'EIP-191 signature of `text`.', example: `0x${'ab'.repeat(64)}1b` }) signature!: string;
   @ApiProperty({ example: `0x${'ab'.repeat(20)}` }) signing_address!: string;

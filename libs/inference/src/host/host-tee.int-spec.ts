@@ -2,7 +2,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
-import { type HostAttestation, recoverAddress, signedText } from '#tee';
+import { canonicalJson, digestOf, type HostAttestation, recoverAddress, signedText } from '#tee';
 import { runSourceArguments, sourcePath } from '#test/source-program';
 import type { HostLoadOptions } from '../contract/engine-loader.js';
 import { forkHost } from './host-process.js';
@@ -23,7 +23,7 @@ function recordingModules(file: string): string[] {
 }
 
 const load = { modelId: 'test', slots: 2, contextLength: 100, providers: ['cpu'] } as unknown as HostLoadOptions;
-const text = signedText({ model: 'test', requestHash: 'a'.repeat(64), responseHash: 'b'.repeat(64) });
+const text = signedText({ requestHash: 'a'.repeat(64), responseHash: 'b'.repeat(64) });
 
 describe('the key of a model host', () => {
   const supervisors: HostSupervisor[] = [];
@@ -57,6 +57,24 @@ describe('the key of a model host', () => {
       signature: string;
     };
     expect(recoverAddress(text, signature)).toBe(attestation.address);
+  });
+
+  it('issues a receipt with a signature, in the keys that it attests', async () => {
+    const supervisor = await start('software');
+    await run(supervisor, 'request-1');
+    const exchange = { chatId: 'chatcmpl-1', model: 'test', endpoint: '/api/v1/chat/completions' };
+    const sign = (more: object) => supervisor.ask({ type: 'sign', requestId: 'request-1', text, exchange: { ...exchange, ...more } });
+    for (const more of [{ chatId: 'two words' }, { endpoint: 'https://example.org' }, { model: '"' }, { chatId: '' }]) {
+      await expect(sign(more)).rejects.toMatchObject({ code: 'TEE_SIGNATURE_FAILED' });
+    }
+    const { receipt } = (await sign({})) as { receipt: string };
+    const { workload } = (await supervisor.ask({ type: 'attest', nonce: '1f'.repeat(32) })) as HostAttestation;
+    expect(JSON.parse(receipt)).toMatchObject({
+      ...{ chat_id: 'chatcmpl-1', model: 'test', endpoint: exchange.endpoint },
+      workload_keyset_digest: digestOf(workload?.keyset ?? {}),
+      event_log: [{ body_hash: `sha256:${'a'.repeat(64)}` }, { wire_hash: `sha256:${'b'.repeat(64)}` }],
+    });
+    expect(receipt).toBe(canonicalJson(JSON.parse(receipt)));
   });
 
   it('signs nothing else: no other request, no request twice, no text of another form', async () => {

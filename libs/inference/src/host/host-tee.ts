@@ -7,7 +7,7 @@ interface SignInquiry {
   requestId: string;
   text: string;
   /** What its receipt says of the request in addition. Absent: an api of an earlier version asks for no receipt. */
-  exchange?: { chatId: string; endpoint: string };
+  exchange?: { chatId: string; model: string; endpoint: string };
 }
 
 /** What an api asks a host. `nonce`: 32 or 64 hex characters. */
@@ -92,8 +92,8 @@ export class HostTee {
 }
 
 /** Ids and paths of the platform; a receipt holds no other text of an api. */
-function isReceiptFor({ chatId, endpoint }: NonNullable<SignInquiry['exchange']>): boolean {
-  return /^[\w.-]{1,128}$/.test(chatId) && /^(?:\/[\w.:-]{1,64}){1,8}$/.test(endpoint);
+function isReceiptFor({ chatId, model, endpoint }: NonNullable<SignInquiry['exchange']>): boolean {
+  return /^[\w.-]{1,128}$/.test(chatId) && /^[\w./@+-]{1,200}$/.test(model) && /^(?:\/[\w.:-]{1,64}){1,8}$/.test(endpoint);
 }
 
 function notSigned(message: string): PlatformError {

@@ -87,6 +87,7 @@ describe('a receipt', () => {
   it.each<[string, () => ClaimResult]>([
     ['another request', () => resultOf(issue(), { requestBody: responseBody })],
     ['another response', () => resultOf(issue(), { responseBody: requestBody })],
+    ['another model', () => resultOf(issue(), { model: 'n' })],
     ['another id', () => resultOf(issue(), { chatId: 'chatcmpl-2' })],
     ['another attested key', () => resultOf(issue(), { address: createHostIdentity().address })],
     ['keys that have expired', () => resultOf(issue(), { nowMs: nowMs + 91 * dayMs })],

@@ -54,9 +54,9 @@ describe('the example for those who verify', () => {
 
   it('checks the bytes of an exchange as hosts sign them', async () => {
     const hashOf = (text: string) => createHash('sha256').update(text).digest('hex');
-    const text = signedText({ model: 'm', requestHash: hashOf('sent'), responseHash: hashOf('received') });
+    const text = signedText({ requestHash: hashOf('sent'), responseHash: hashOf('received') });
     const signed = { text, signature: identity.sign(text) };
-    const exchange = { address: identity.address, model: 'm', sent: 'sent', received: Buffer.from('received') };
+    const exchange = { address: identity.address, sent: 'sent', received: Buffer.from('received') };
     await checkSignature(signed, exchange);
     await expect(checkSignature(signed, { ...exchange, sent: 'other' })).rejects.toThrow('other bytes');
     const other = { ...exchange, address: createHostIdentity().address };
@@ -74,12 +74,13 @@ describe('the example for those who verify', () => {
       return { ...own, attestation: { workload_keyset: keyset, keyset_endorsement: { value: endorsement } } };
     };
     const attestation = attestationOf(signer);
-    const exchange = { chatId: 'c', sent: 'sent', received: Buffer.from('received'), nowMs };
+    const exchange = { chatId: 'c', model: 'm', sent: 'sent', received: Buffer.from('received'), nowMs };
     checkReceipt(receipt, attestation, exchange);
     const refused: [object, object, object, string][] = [
       [receipt, attestation, { ...exchange, sent: 'other' }, 'another request'],
       [receipt, attestation, { ...exchange, received: 'other' }, 'other bytes'],
       [receipt, attestation, { ...exchange, chatId: 'd' }, 'another response'],
+      [receipt, attestation, { ...exchange, model: 'n' }, 'another model'],
       [receipt, attestation, { ...exchange, nowMs: nowMs + 1e11 }, 'have expired'],
       [{ ...receipt, model: 'n' }, attestation, exchange, 'signature of the receipt'],
       [receipt, attestationOf(createReceiptSigner(identity)), exchange, 'other keys'],

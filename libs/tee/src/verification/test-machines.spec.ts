@@ -57,7 +57,7 @@ async function startHost({ provider, machine }: (typeof machines)[number]) {
     const [requestHash, responseHash] = [requestBody, responseBody].map((body) =>
       createHash('sha256').update(body).digest('hex'),
     ) as [string, string];
-    const text = signedText({ model: 'm', requestHash, responseHash });
+    const text = signedText({ requestHash, responseHash });
     const said = { chatId: 'chatcmpl-1', endpoint: '/chat', servedAtMs: nowMs, isSealed: false };
     const receipt: unknown = JSON.parse(receipts.issue({ model: 'm', requestHash, responseHash, ...said }));
     return { requestBody, responseBody, signature: { text, signature: identity.sign(text), receipt } };
@@ -80,11 +80,11 @@ describe.each(machines)('a host on a double of a machine with $provider', (world
     const nonce = randomBytes(nonceBytes).toString('hex');
     const attestation = await host.attest(nonce);
     const { requestBody, responseBody, signature } = chat;
-    const exchange = { model: 'm', requestBody, responseBody, address: String(attestation.signing_address) };
+    const exchange = { requestBody, responseBody, address: String(attestation.signing_address) };
     return verdicts([
       ...(await verifyAttestation(attestation, { nonce, nowMs, measurements, ...trust })),
       verifyExchange(signature, exchange),
-      verifyReceipt(signature, attestation, { ...exchange, chatId: 'chatcmpl-1', nowMs }),
+      verifyReceipt(signature, attestation, { ...exchange, model: 'm', chatId: 'chatcmpl-1', nowMs }),
     ]);
   }
 

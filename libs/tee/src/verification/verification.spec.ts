@@ -156,8 +156,8 @@ describe('the verification of an exchange', () => {
   const requestBody = Buffer.from('{"model":"m"}');
   const responseBody = Buffer.from('data: [DONE]\n\n');
   const hashOf = (bytes: Buffer) => createHash('sha256').update(bytes).digest('hex');
-  const exchange = { model: 'm', requestBody, responseBody, address: identity.address };
-  const text = signedText({ model: 'm', requestHash: hashOf(requestBody), responseHash: hashOf(responseBody) });
+  const exchange = { requestBody, responseBody, address: identity.address };
+  const text = signedText({ requestHash: hashOf(requestBody), responseHash: hashOf(responseBody) });
   const signed = { text, signature: identity.sign(text) };
 
   it('proves what the attested key signed', () => {
@@ -166,12 +166,12 @@ describe('the verification of an exchange', () => {
 
   it.each([
     ['another key', { ...signed, signature: createHostIdentity().sign(text) }, exchange],
-    ['another model', signed, { ...exchange, model: 'other' }],
     ['another request', signed, { ...exchange, requestBody: responseBody }],
     ['another response', signed, { ...exchange, responseBody: requestBody }],
     ['no signature', { text }, exchange],
     ['no text', { signature: signed.signature }, exchange],
-    ['a text of another form', { text: 'm:1:2', signature: identity.sign('m:1:2') }, exchange],
+    ['a text of another form', { text: '1:2', signature: identity.sign('1:2') }, exchange],
+    ['a text with more', { text: `m:${text}`, signature: identity.sign(`m:${text}`) }, exchange],
   ])('refutes %s', (_, response, of) => {
     expect(verifyExchange(response, of).result).toBe('false');
   });

@@ -13,8 +13,6 @@ export interface SignatureResponse {
 
 /** A request of the caller and its response, byte for byte, without any content coding. */
 export interface Exchange {
-  /** Id of the model. */
-  readonly model: string;
   readonly requestBody: Uint8Array;
   readonly responseBody: Uint8Array;
   /** Of the attested key. */
@@ -28,7 +26,6 @@ export function verifyExchange({ text, signature }: SignatureResponse, exchange:
   if (typeof signature !== 'string' || recoverAddress(text, signature) !== exchange.address) {
     return refuted('exchange', 'The signature is not of the attested key.');
   }
-  if (signed.model !== exchange.model) return refuted('exchange', `The signature is about the model ${signed.model}.`);
   if (signed.requestHash !== sha256(exchange.requestBody)) {
     return refuted('exchange', 'The signature is about another request: a hop may have changed its bytes.');
   }

@@ -10,6 +10,7 @@ import type { Exchange, SignatureResponse } from './verify-exchange.js';
 interface Receipt {
   readonly api_version?: unknown;
   readonly chat_id?: unknown;
+  readonly model?: unknown;
   readonly workload_id?: unknown;
   readonly workload_keyset_digest?: unknown;
   readonly event_log?: unknown;
@@ -17,6 +18,8 @@ interface Receipt {
 }
 
 interface ReceiptExchange extends Exchange {
+  /** Id of the model that is attested. */
+  readonly model: string;
   /** The id in the body of the response. */
   readonly chatId: string;
   readonly nowMs: number;
@@ -80,7 +83,9 @@ function ed25519Key(hex: string) {
   return createPublicKey({ key: { kty: 'OKP', crv: 'Ed25519', x }, format: 'jwk' });
 }
 
-function contentProblem(receipt: Receipt, { chatId, requestBody, responseBody }: ReceiptExchange): string | null {
+function contentProblem(receipt: Receipt, exchange: ReceiptExchange): string | null {
+  const { chatId, model, requestBody, responseBody } = exchange;
+  if (receipt.model !== model) return 'The receipt is about another model.';
   if (receipt.chat_id !== chatId) return 'The receipt is about another response.';
   const log = receipt.event_log as readonly { type?: unknown; body_hash?: unknown; wire_hash?: unknown }[];
   const only = (type: string) => {
