@@ -7,9 +7,12 @@ import { readText, repositoryFiles, root } from './repository-files.js';
 
 const pages = repositoryFiles.filter((path) => path.endsWith('.md') && !path.includes('__fixtures__'));
 
-describe('docs/errors.md', () => {
+describe('docs/reference/errors.md', () => {
   const rows = new Map(
-    [...readText('docs/errors.md').matchAll(/^\| `([A-Z0-9_]+)` +\| +([^|]+?) +\|/gm)].map((row) => [row[1], row[2]]),
+    [...readText('docs/reference/errors.md').matchAll(/^\| `([A-Z0-9_]+)` +\| +([^|]+?) +\|/gm)].map((row) => [
+      row[1],
+      row[2],
+    ]),
   );
 
   it.each(Object.keys(errorTable) as ErrorCode[])('has a row for %s with its status', (code) => {
@@ -22,7 +25,7 @@ describe('docs/errors.md', () => {
   });
 });
 
-describe('docs/configuration.md', () => {
+describe('docs/reference/configuration.md', () => {
   const usual = ['PORT', 'HOST', 'DATABASE_URL', 'REDIS_URL', 'LOG_LEVEL', 'HF_ENDPOINT', 'HF_TOKEN'];
   const variable = new RegExp(`\\b(SLUICE_[A-Z0-9_]*[A-Z0-9]|${usual.join('|')})\\b`, 'g');
   const found = (text: string) => new Set(text.match(variable) ?? []);
@@ -32,7 +35,7 @@ describe('docs/configuration.md', () => {
       .map(readText)
       .join('\n'),
   );
-  const documented = found(readText('docs/configuration.md'));
+  const documented = found(readText('docs/reference/configuration.md'));
 
   it('names every variable that a config class reads', () => {
     expect(configured.size).toBeGreaterThan(5);
