@@ -42,7 +42,7 @@ class WorkloadKeys {
   @ApiProperty({
     type: 'object',
     additionalProperties: true,
-    description: 'Public keys of the model host (docs/tee.md).',
+    description: 'Public keys of the model host (docs/guides/tee.md).',
   })
   workload_keyset!: object;
   @ApiProperty({

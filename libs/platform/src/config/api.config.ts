@@ -260,7 +260,7 @@ export class ApiConfig extends LimitsConfig {
 
   @TextVariable('SLUICE_CONTENT_POLICY_FILE', {
     about:
-      'Operator’s policy for the texts of requests (docs/moderation.md), read again when it changes; default: none.',
+      'Operator’s policy for the texts of requests (docs/operate/moderation.md), read again when it changes; default: none.',
     optional: true,
     expected: 'a path',
   })
@@ -434,7 +434,7 @@ export class ApiConfig extends LimitsConfig {
   @TextVariable('SLUICE_TEE_HEADER_PREFIX', {
     about:
       'A further prefix of the request headers of encrypted chats, as clients of other services send it, such as ' +
-      '`X-Vendor-TEE-`; default: `X-Service-TEE-` only (docs/e2ee.md).',
+      '`X-Vendor-TEE-`; default: `X-Service-TEE-` only (docs/guides/e2ee.md).',
     optional: true,
     pattern: /^[A-Za-z][A-Za-z0-9-]{0,61}-$/,
     expected: 'the beginning of a header: letters, digits and -, with - at its end',
