@@ -214,7 +214,7 @@ for (const transport of ['postgres', 'redis'] as const) {
       expect((await get('signature', { model })).status).toBe(400);
     });
 
-    it('fails no query with a 500 and charges nothing, whatever it holds', async () => {
+    it('fails no query with a 500 and charges nothing, whatever it holds', { timeout: 300_000 }, async () => {
       await platform.closedJobs();
       const ledger = () => platform.query('SELECT count(*)::int AS count FROM ledger_transactions');
       const before = await ledger();
