@@ -63,6 +63,8 @@ describe('responses on the deterministic engine', () => {
       metadata: { a: 'b' },
       temperature: 0.5,
       top_p: 1,
+      presence_penalty: 0,
+      frequency_penalty: 0,
       user: 'u',
       store: false,
       tools: [],
@@ -73,7 +75,12 @@ describe('responses on the deterministic engine', () => {
       incomplete_details: null,
       text: { format: { type: 'text' } },
       output: [{ type: 'message', role: 'assistant', status: 'completed' }],
-      usage: { input_tokens: 6, output_tokens: 5, total_tokens: 11, input_tokens_details: { cached_tokens: 0 } },
+      usage: {
+        input_tokens: 6,
+        output_tokens: 5,
+        total_tokens: 11,
+        input_tokens_details: { cached_tokens: 0, cache_write_tokens: 0 },
+      },
     });
     for (const name of ['x-ratelimit-remaining-requests', 'x-service-balance-usd', 'x-service-model-id']) {
       expect([name, response.headers.get(name)]).toEqual([name, expect.any(String)]);

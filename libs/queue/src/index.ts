@@ -21,6 +21,7 @@ export { findExcess, type UsageBounds } from './jobs/usage-bounds.js';
 export { type DeliveredJob, JobDelivery, cancelledByCaller, deadlinePassed } from './jobs/job-delivery.js';
 export {
   type AffinityDecision,
+  type JobAcceptedEvent,
   type JobConsumer,
   type JobFailedEvent,
   type JobFinishedEvent,

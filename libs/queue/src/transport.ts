@@ -270,6 +270,11 @@ export interface JobStartedEvent extends ReplyEvent {
   retries?: number;
 }
 
+/** The job can no longer be refused for its input. Sent by workers that are asked to, before their other events. */
+export interface JobAcceptedEvent extends ReplyEvent {
+  type: 'job-accepted';
+}
+
 export interface JobFinishedEvent extends ReplyEvent {
   type: 'job-finished';
   usage: JobUsage | null;

@@ -23,6 +23,11 @@ type EventListener<Event extends ReplyEvent> = (event: Event) => Promise<void> |
 /** A job that was admitted and whose events arrive in this process. */
 export interface StartedJob<Event extends ReplyEvent> {
   /**
+   * Resolves when the job can no longer be refused for its input. Where it is set, nothing is sent to the client before,
+   * so that the refusal is the status of the response.
+   */
+  accepted?: Promise<void>;
+  /**
    * Passes on every event until the job ends. Rejects as `JobStream.run` does. `onRepeat`: the job restarted on another
    * worker, so all events so far are void. Without it such a job ends with `MODEL_OFFLINE`.
    */
@@ -124,7 +129,10 @@ export class JobRunner {
       },
     };
     // A job that never starts waited to its end.
-    return { follow: (onEvent, onRepeat) => stream.run(sources, onEvent, onRepeat).finally(() => wait.end()) };
+    return {
+      accepted: stream.accepted,
+      follow: (onEvent, onRepeat) => stream.run(sources, onEvent, onRepeat).finally(() => wait.end()),
+    };
   }
 
   /** Begins a span below that of the request: its id is a suffix of the job's. Ending it twice has no effect. */

@@ -90,6 +90,22 @@ describe('ChatExchange', () => {
     expect(replies.closed).toBe(true);
   });
 
+  it('keeps to itself that the job was accepted, behind which it may still begin anew', async () => {
+    const { replies, ends, stream } = setUp();
+    replies.feed({ type: 'job-started' }, { type: 'job-accepted' }, { type: 'job-started' }, delta, finished);
+    const seen: string[] = [];
+    await stream.run(ends, (event) => void seen.push(event.type));
+    await stream.accepted;
+    expect(seen).toEqual(['text-delta']);
+  });
+
+  it('counts a job as accepted at its first event, for workers that do not say so', async () => {
+    const { replies, ends, stream } = setUp();
+    replies.feed(delta, finished);
+    await stream.run(ends, () => undefined);
+    await expect(stream.accepted).resolves.toBeUndefined();
+  });
+
   it('takes no event while the listener is busy', async () => {
     const { replies, ends, stream } = setUp();
     replies.feed(delta, delta, finished);

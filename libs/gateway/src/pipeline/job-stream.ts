@@ -51,6 +51,9 @@ export class JobStream<Event extends ReplyEvent> {
   private starts = 0;
   private servedBy: string | null = null;
   private replica: AvailabilityLease | null = null;
+  private accept: () => void = () => undefined;
+  /** Resolves when the job can no longer be refused for its input; never for one that is. */
+  readonly accepted = new Promise<void>((resolve) => (this.accept = resolve));
 
   constructor(
     private readonly slot: ReplyStream,
@@ -98,9 +101,11 @@ export class JobStream<Event extends ReplyEvent> {
       else if (event.type === 'job-finished') return (event as JobFinishedEvent).usage ?? noTokens;
       else if (event.type === 'job-failed')
         throw new JobFailure(PlatformError.fromWire((event as JobFailedEvent).error));
+      else if (event.type === 'job-accepted') this.accept();
       // Events that the queue does not send itself come from the slice's own processor.
       else {
         this.hasDelivered = true;
+        this.accept();
         await onEvent(event as Event);
       }
     }

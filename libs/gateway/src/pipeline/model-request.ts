@@ -26,6 +26,8 @@ export interface JobOrder<Payload extends object> extends AffordablePayload<Payl
   onlyWorkerId?: string;
   /** The id in the response's body, if it is not the request id. */
   responseId?: string;
+  /** Whether nothing is sent before the job is accepted, which its worker must say. Default: comments may be. */
+  awaitsAcceptance?: boolean;
   /** Completes the payload after its worst case is reserved and before the queue gets it. */
   preparation?: OrderPreparation<Payload>;
 }
@@ -185,7 +187,7 @@ export class LimitedModelRequest {
       if (record) record.finishedJob = { modality, modelId, usage, pricing };
       return usage;
     };
-    return { follow, quote };
+    return { follow, quote, ...(order.awaitsAcceptance === true && { accepted: started.accepted }) };
   }
 
   /** Runs a job to its end and collects its events. Rejects as `start` and `StartedJob.follow` do. */

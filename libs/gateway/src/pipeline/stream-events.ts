@@ -34,7 +34,12 @@ export async function streamEvents<Event extends ReplyEvent>(
     if (result !== 'written') throw new ClientDisconnectedError();
   };
   const record = reply.request.accessRecord;
-  writer.startKeepAlive();
+  let isOver = false;
+  const startKeepAlive = (): void => {
+    if (!isOver) writer.startKeepAlive();
+  };
+  if (job.accepted === undefined) startKeepAlive();
+  else void job.accepted.then(startKeepAlive);
   try {
     const usage = await job.follow(async (event) => {
       const frames = framed(presenter.present(event));
@@ -53,6 +58,8 @@ export async function streamEvents<Event extends ReplyEvent>(
     }
     writer.end('failed');
     if (!started) throw error;
+  } finally {
+    isOver = true;
   }
 }
 

@@ -77,6 +77,43 @@ describe('ConstraintCompiler', () => {
     await expect(long).rejects.toMatchObject({ message: 'The schema is not supported: is longer than 20 characters.' });
   });
 
+  describe('names what it leaves out of schemas that are not strict', () => {
+    const schema = { properties: { a: { pattern: '(a)\\1' }, b: { unevaluatedItems: false } } };
+    const relaxed = (param: string) => [
+      { param, pointer: '/properties/a/pattern', reason: expect.stringContaining('back reference') as string },
+    ];
+
+    it('but not what was named before the job, in the field of each request', async () => {
+      const compiler = compilerWith();
+      for (const param of ['response_format', 'text.format']) {
+        const { relaxed: named } = await compiler.compile({ type: 'json-schema', schema, param, isStrict: false });
+        expect(named).toEqual(relaxed(param));
+      }
+      await expect(
+        compiler.compile({ type: 'json-schema', schema: schema.properties.a, param: 'p', isStrict: true }),
+      ).rejects.toMatchObject({ message: expect.stringContaining('#/pattern') as string, param: 'p' });
+    });
+
+    it('in each of several tools, once', async () => {
+      const part = (param: string): TextPart => ({ type: 'json-schema', schema, param, isStrict: false });
+      const text: TextPart = { type: 'choice', parts: [part('tools[0]'), part('tools[1]'), part('tools[0]')] };
+      const region = { type: 'bound' as const, branches: [{ text, next: null }] };
+      const compiled = await compilerWith().compile({ type: 'regions', regions: [region, region], param: 'tools' });
+      expect(compiled.relaxed).toEqual([...relaxed('tools[0]'), ...relaxed('tools[1]')]);
+    });
+
+    it('up to a number, and with pointers up to a length', async () => {
+      const name = 'x'.repeat(5_000);
+      const properties = Object.fromEntries(
+        Array.from({ length: 100 }, (_, index) => [`${name}${index}`, { pattern: '(a)\\1' }]),
+      );
+      const many = { properties: { ...properties, b: { items: { pattern: '(a)\\1' } }, a: { pattern: '(b)\\1' } } };
+      const compiled = await compilerWith().compile({ type: 'json-schema', schema: many, param: 'p', isStrict: false });
+      expect(JSON.stringify(compiled.relaxed).length).toBeLessThan(30_000);
+      expect(compiled.relaxed.map(({ pointer }) => pointer)).toContain('/properties/a/pattern');
+    });
+  });
+
   it('lets the event loop turn while it works, and gives up at its budget with the place it has reached', async () => {
     const names = Array.from({ length: 3_000 }, (_, index) => `name${index}`);
     const schema = {

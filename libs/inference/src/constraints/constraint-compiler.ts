@@ -9,9 +9,11 @@ import { compileEbnf } from './ebnf.js';
 import { Grammar } from './grammar.js';
 import { JsonGrammar } from './json-grammar.js';
 import type { OutputConstraint } from '../contract/output-constraint.js';
+import type { RelaxedKeyword } from '../contract/relaxed-keyword.js';
 import { compileWholePattern } from './pattern.js';
 import { type CompilePlace, ConstraintRefusal } from './refusal.js';
 import { RefusedTime } from './refused-time.js';
+import { RelaxedKeywords } from './relaxed-keywords.js';
 import { type CompiledRegion, RegionAutomaton } from './region-automaton.js';
 import { compileSchema, type StartedGrammar } from './schema/schema-compiler.js';
 import type { TextAutomaton } from './text-automaton.js';
@@ -23,6 +25,8 @@ import type { TokenTrie } from './token-trie.js';
 export interface CompiledConstraint {
   /** For one choice; `endings` are the tokens that may end it. */
   newMatcher(endings: readonly number[]): TokenMatcher;
+  /** What was left out of schemas that are not strict, by the fields of this request. */
+  relaxed: readonly (RelaxedKeyword & { param: string })[];
   /** Counts its memory as in use until the returned function is called. */
   use(): () => void;
 }
@@ -61,8 +65,13 @@ const refusedMs = 60_000;
 /** States and expressions beyond which a constraint is compiled anew by the next request, to drop what no text reaches again. */
 const maxKeptSize = 200_000;
 
+interface Compiled {
+  automaton: TextAutomaton;
+  relaxed: readonly RelaxedKeyword[];
+}
+
 interface Kept {
-  compiled: Promise<{ automaton: TextAutomaton }>;
+  compiled: Promise<Compiled>;
   automaton: TextAutomaton | null;
   masks: MaskCache;
   /** Running requests. */
@@ -110,8 +119,13 @@ export class ConstraintCompiler {
     try {
       const kept = this.keptOrNew(constraint, caller);
       const { masks } = kept;
-      const { automaton } = await kept.compiled;
-      return { newMatcher: (endings) => new TokenMatcher(automaton, masks, endings), use: () => this.use(kept) };
+      const { automaton, relaxed } = await kept.compiled;
+      return {
+        newMatcher: (endings) => new TokenMatcher(automaton, masks, endings),
+        // Requests that name the field differently share a constraint.
+        relaxed: relaxed.map((keyword) => ({ ...keyword, param: keyword.param ?? constraint.param })),
+        use: () => this.use(kept),
+      };
     } catch (error) {
       const refusal = refusalOf(error);
       throw refusal === null ? error : refusalFor(constraint, refusal);
@@ -200,14 +214,11 @@ export class ConstraintCompiler {
     return this.turns;
   }
 
-  private async run(
-    constraint: OutputConstraint,
-    masks: MaskCache,
-    onWork: (ms: number) => void,
-  ): Promise<{ automaton: TextAutomaton }> {
+  private async run(constraint: OutputConstraint, masks: MaskCache, onWork: (ms: number) => void): Promise<Compiled> {
     // Behind the return of `compile`: the request must not wait in the turn that brought it.
     await this.nextTurn();
-    const work = startedAutomaton(constraint, masks);
+    const relaxed = new RelaxedKeywords();
+    const work = startedAutomaton(constraint, masks, relaxed);
     let place: CompilePlace = { pointer: '' };
     for (let usedMs = 0; ;) {
       const timer = new WorkTimer();
@@ -225,7 +236,7 @@ export class ConstraintCompiler {
           } while (timer.elapsedMs < sliceMs);
           return null;
         });
-        if (automaton !== null) return { automaton };
+        if (automaton !== null) return { automaton, relaxed: relaxed.all };
       } finally {
         const { ms } = timer;
         usedMs += ms;
@@ -281,8 +292,12 @@ function memoryOf({ automaton, masks }: Kept): number {
 }
 
 /** With the first mask, which may be as slow as all before it. */
-function* startedAutomaton(constraint: OutputConstraint, masks: MaskCache): Generator<CompilePlace, TextAutomaton> {
-  const automaton = yield* automatonFor(constraint);
+function* startedAutomaton(
+  constraint: OutputConstraint,
+  masks: MaskCache,
+  relaxed: RelaxedKeywords,
+): Generator<CompilePlace, TextAutomaton> {
+  const automaton = yield* automatonFor(constraint, relaxed);
   const { start } = automaton;
   let first = masks.find(automaton, start);
   while ((first ??= masks.advance(automaton, start)) === null) yield { pointer: '' };
@@ -293,8 +308,8 @@ function* startedAutomaton(constraint: OutputConstraint, masks: MaskCache): Gene
 }
 
 /** Yields the place that it has reached. */
-function* automatonFor(constraint: OutputConstraint): Generator<CompilePlace, TextAutomaton> {
-  if (constraint.type !== 'regions') return yield* automatonOf(grammarOf(constraint));
+function* automatonFor(constraint: OutputConstraint, relaxed: RelaxedKeywords): Generator<CompilePlace, TextAutomaton> {
+  if (constraint.type !== 'regions') return yield* automatonOf(grammarOf(constraint, relaxed));
   const regions: CompiledRegion[] = [];
   for (const region of constraint.regions) {
     if (region.type === 'free') {
@@ -303,7 +318,7 @@ function* automatonFor(constraint: OutputConstraint): Generator<CompilePlace, Te
     }
     const branches = [];
     for (const { text, next } of region.branches) {
-      branches.push({ automaton: yield* inField(onlyField(text), automatonOf(compilePart(text))), next });
+      branches.push({ automaton: yield* inField(onlyField(text), automatonOf(compilePart(text, relaxed))), next });
     }
     regions.push({ type: 'bound', branches });
   }
@@ -319,8 +334,11 @@ function* automatonOf(work: Generator<CompilePlace, StartedGrammar>): Generator<
 
 type SimpleConstraint = Exclude<OutputConstraint, { type: 'regions' }>;
 
-function* grammarOf(constraint: SimpleConstraint): Generator<CompilePlace, StartedGrammar> {
-  if (constraint.type === 'json-schema') return yield* compileSchema(constraint.schema, constraint);
+function* grammarOf(constraint: SimpleConstraint, relaxed: RelaxedKeywords): Generator<CompilePlace, StartedGrammar> {
+  if (constraint.type === 'json-schema') {
+    const { schema, isStrict } = constraint;
+    return yield* compileSchema(schema, { isStrict, onRelaxed: (note) => relaxed.add(null, note) });
+  }
   if (constraint.type === 'grammar') return yield* compileEbnf(constraint.grammar);
   const grammar = new Grammar();
   if (constraint.type === 'json-object') {

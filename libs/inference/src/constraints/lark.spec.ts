@@ -8,6 +8,7 @@ import { commonTerminals } from './lark-terminals.js';
 import { ConstraintRefusal } from './refusal.js';
 import { RegexArena } from './regex.js';
 import { accepts } from './schema-automaton.js';
+import { RelaxedKeywords } from './relaxed-keywords.js';
 import { compilePart } from './text-part.js';
 
 function finished<Result>(work: Generator<unknown, Result>): Result {
@@ -181,7 +182,7 @@ describe('any text', () => {
 describe('a JSON string with a format', () => {
   const partOf = (syntax: 'regex' | 'lark', definition: string) => {
     const { grammar, start } = finished(
-      compilePart({ type: 'json-string', format: { syntax, definition }, param: 'p' }),
+      compilePart({ type: 'json-string', format: { syntax, definition }, param: 'p' }, new RelaxedKeywords()),
     );
     return Automaton.of(grammar, start);
   };

@@ -1,4 +1,6 @@
+import type { SchemaNote } from '#common/json-schema';
 import type { JsonSchemaTexts, TextFormat, TextPart } from '../contract/output-region.js';
+import { maxRelaxedKeywords } from '../contract/relaxed-keyword.js';
 import { allCodePoints, jsonCharacters, utf8Of } from './code-points.js';
 import { atPlace } from './compile-deadline.js';
 import { Grammar, type GrammarNode } from './grammar.js';
@@ -6,17 +8,18 @@ import { JsonGrammar } from './json-grammar.js';
 import { compileLark } from './lark.js';
 import { compileForeignPattern, compileWholePattern } from './pattern.js';
 import { type CompilePlace, ConstraintRefusal, type RefusedSubject } from './refusal.js';
+import type { RelaxedKeywords } from './relaxed-keywords.js';
 import { compileSchemaInto, type StartedGrammar } from './schema/schema-compiler.js';
 
 /**
  * Compiles the texts of a part to a grammar. A generator that yields the place that it has reached, as `compileSchema`.
- * Throws `ConstraintRefusal`, with the field of the schema that it is about.
+ * Throws `ConstraintRefusal`, with the field of the schema that it is about. `relaxed` takes in what it leaves out.
  */
-export function* compilePart(part: TextPart): Generator<CompilePlace, StartedGrammar> {
+export function* compilePart(part: TextPart, relaxed: RelaxedKeywords): Generator<CompilePlace, StartedGrammar> {
   const place: CompilePlace = { pointer: '', ...onlyField(part) };
   yield place;
   const grammar = new Grammar();
-  const compiler = new PartCompiler(grammar);
+  const compiler = new PartCompiler(grammar, relaxed);
   const start = yield* compiler.compile(part);
   yield place;
   yield* atPlace(place, grammar.finish(grammar.epsilon));
@@ -29,11 +32,14 @@ class PartCompiler {
   private readonly json: JsonGrammar;
   /** Equal schemas and formats of several places are compiled once: tools often share them. */
   private readonly formats = new Map<string, GrammarNode>();
-  private readonly schemas = new Map<string, GrammarNode>();
+  private readonly schemas = new Map<string, { node: GrammarNode; notes: readonly SchemaNote[] }>();
   /** Those that must match some text, with the refusal of those that match none. */
   private readonly checked: { node: GrammarNode; refusal: ConstraintRefusal }[] = [];
 
-  constructor(private readonly grammar: Grammar) {
+  constructor(
+    private readonly grammar: Grammar,
+    private readonly relaxed: RelaxedKeywords,
+  ) {
     this.json = new JsonGrammar(grammar);
   }
 
@@ -77,10 +83,18 @@ class PartCompiler {
   private *schema({ schema, param, isStrict }: JsonSchemaTexts): Generator<CompilePlace, GrammarNode> {
     const key = `${isStrict ?? true} ${JSON.stringify(schema) ?? ''}`;
     const known = this.schemas.get(key);
-    if (known !== undefined) return known;
+    if (known !== undefined) {
+      for (const note of known.notes) this.relaxed.add(param, note);
+      return known.node;
+    }
+    const notes: SchemaNote[] = [];
+    const onRelaxed = (note: SchemaNote): void => {
+      if (notes.length < maxRelaxedKeywords) notes.push(note);
+      this.relaxed.add(param, note);
+    };
     try {
-      const node = yield* inField({ param }, compileSchemaInto(this.grammar, schema, { isStrict }));
-      this.schemas.set(key, node);
+      const node = yield* inField({ param }, compileSchemaInto(this.grammar, schema, { isStrict, onRelaxed }));
+      this.schemas.set(key, { node, notes });
       this.checked.push({ node, refusal: new ConstraintRefusal('no value satisfies the schema', '#', param) });
       return node;
     } catch (error) {

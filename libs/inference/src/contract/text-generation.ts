@@ -1,6 +1,7 @@
 import type { TokenUsage, WireError } from '#common';
 import type { RgbPixels } from '../images/pixel-grid.js';
 import type { OutputConstraint } from './output-constraint.js';
+import type { RelaxedKeyword } from './relaxed-keyword.js';
 import type { ReasoningFormat } from './reasoning-format.js';
 import type { EngineStats } from './engine-stats.js';
 import type { ToolCall, ToolStyleName, ToolUse } from './tool-use.js';
@@ -130,6 +131,8 @@ export interface TextGenerationRequest {
   truncates?: boolean;
   /** What each choice must look like; absent: anything. */
   constraint?: OutputConstraint;
+  /** Sends `constraint-ready`. Default: false. */
+  reportsConstraint?: boolean;
   /** Functions that the model may call; only with a conversation. A call keeps to the schema of its arguments. */
   tools?: ToolUse;
   /**
@@ -196,7 +199,8 @@ export type TextGenerationEvent =
   /**
    * `opensThinking`: the chat template already opened a reasoning block, so the output begins inside it. `reasoning`: how
    * the model marks those blocks, if it is known to write any. `toolStyle`: how it writes calls, for a request with
-   * tools. `promptText`: what the token ids of the prompt mean, if it was asked for.
+   * tools. `promptText`: what the token ids of the prompt mean, if it was asked for. `relaxed`: what was left out of
+   * schemas that are not strict.
    */
   | {
       type: 'prompt-ready';
@@ -206,7 +210,10 @@ export type TextGenerationEvent =
       toolStyle?: ToolStyleName;
       reasoning?: ReasoningFormat;
       promptText?: string;
+      relaxed?: readonly (RelaxedKeyword & { param: string })[];
     }
+  /** The constraint of a request with `reportsConstraint` is compiled, so that it is no longer refused for it. */
+  | { type: 'constraint-ready' }
   | PromptScores
   | TextDelta
   | SealedDelta

@@ -12,6 +12,8 @@ export interface ActiveRequest {
   opensThinking: boolean;
   promptTokens: number;
   cachedTokens: number | null;
+  /** What was left out of its schemas. */
+  relaxed: CompiledConstraint['relaxed'];
   /** Leading tokens of the prompt that are to be cached. */
   tokensToCache: number;
   generatedTokens: number;

@@ -449,6 +449,20 @@ describe('SchedulerTextEngine', () => {
       expect(first?.allowed().endings).not.toEqual(expect.arrayContaining(idsOf('x')));
     });
 
+    it('tells that it is compiled before all else, and what was left out of it with the prompt', async () => {
+      const { engine, scheduler, events } = start();
+      const lenient = { ...constraint, schema: { pattern: '(a)\\1' }, isStrict: false };
+      engine.submit(request('hello', { constraint: lenient, reportsConstraint: true }));
+      engine.submit(request('hello', { id: 'free', reportsConstraint: true }));
+      await expect.poll(() => scheduler.submitted.length).toBe(2);
+      expect(events()).toEqual([{ type: 'constraint-ready' }, { type: 'constraint-ready' }]);
+      scheduler.step((sequences) => sequences.find(({ id }) => id === 'r1/0')?.listener.onPrompt(0));
+      expect(events().at(-1)).toMatchObject({
+        type: 'prompt-ready',
+        relaxed: [{ param: 'response_format', pointer: '/pattern' }],
+      });
+    });
+
     it('fails with the place and reason of what it does not cover, and lets others pass meanwhile', async () => {
       const { engine, scheduler, events } = start();
       engine.submit(request('hello', { constraint: { ...constraint, schema: { unevaluatedItems: false } } }));
@@ -497,7 +511,7 @@ describe('SchedulerTextEngine', () => {
             release();
           };
         };
-        return { newMatcher: (endings) => made.newMatcher(endings), use };
+        return { newMatcher: (endings) => made.newMatcher(endings), relaxed: made.relaxed, use };
       });
       const { engine, scheduler, events } = start();
       for (const id of ['finished', 'cancelled', 'failed']) engine.submit(request('hello', { id, n: 2, constraint }));

@@ -204,8 +204,13 @@ export class SchedulerTextEngine implements TextGenerationEngine {
   }
 
   private begin(request: TextGenerationRequest, prompt: PreparedPrompt): void {
-    if (request.constraint === undefined) this.start(request, prompt);
-    else this.startConstrained(request, prompt, request.constraint);
+    if (request.constraint !== undefined) return this.startConstrained(request, prompt, request.constraint);
+    queueMicrotask(() => this.reportConstraint(request));
+    this.start(request, prompt);
+  }
+
+  private reportConstraint({ id, reportsConstraint = false }: TextGenerationRequest): void {
+    if (reportsConstraint) this.options.sink([[id, { type: 'constraint-ready' }]]);
   }
 
   /** The batch goes on while the images are read; the request joins it behind that. */
@@ -239,7 +244,10 @@ export class SchedulerTextEngine implements TextGenerationEngine {
       throw new PlatformError('INVALID_REQUEST', 'This model does not support structured output.', constraint.param);
     }
     const compiled = this.constraints.compile(constraint, request.caller).then(
-      (made) => () => this.start(request, { ...prompt, constraint: made }),
+      (made) => () => {
+        this.reportConstraint(request);
+        this.start(request, { ...prompt, constraint: made });
+      },
       (error: unknown) => () => this.refuse(request.id, error),
     );
     const done: Promise<void> = compiled.then((goOn) => this.goOn(request.id, done, goOn));
@@ -252,6 +260,7 @@ export class SchedulerTextEngine implements TextGenerationEngine {
       request,
       opensThinking: prompt.built.opensThinking,
       promptTokens: prompt.promptIds.length,
+      relaxed: prompt.constraint?.relaxed ?? [],
       cachedTokens: null,
       tokensToCache: prompt.tokensToCache,
       generatedTokens: 0,
@@ -338,7 +347,7 @@ export class SchedulerTextEngine implements TextGenerationEngine {
     // Later choices reuse the first choice's prompt; only the first reports it.
     if (active.cachedTokens !== null) return;
     active.cachedTokens = cachedTokens;
-    const { promptTokens, opensThinking, request } = active;
+    const { promptTokens, opensThinking, relaxed, request } = active;
     const { prompt } = request;
     const reasoning = this.reasoning?.format;
     this.emit(active, {
@@ -348,6 +357,7 @@ export class SchedulerTextEngine implements TextGenerationEngine {
       ...(opensThinking ? { opensThinking } : {}),
       ...(reasoning === undefined ? {} : { reasoning }),
       ...(request.tools === undefined ? {} : { toolStyle: this.tools.styleName }),
+      ...(relaxed.length === 0 ? {} : { relaxed }),
       ...('tokenIds' in prompt && prompt.reportsText === true ? { promptText: this.textOf(prompt.tokenIds) } : {}),
     });
   }

@@ -27,6 +27,8 @@ export class SealedOutput {
         this.reasoning = reasoning;
         return [{ type, promptTokens, cachedTokens }];
       }
+      case 'constraint-ready':
+        return [{ type: 'constraint-ready' }];
       case 'text-delta':
         return this.seal(event.index, (choice) => choice.push({ ...event, logprobs: null }));
       case 'choice-finished': {

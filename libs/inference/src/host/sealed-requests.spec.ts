@@ -159,8 +159,10 @@ const failed = (code: string): EngineEvent =>
 
 /** Everything that an engine can say, with the phrase in every member that can hold text. */
 const everyEvent: EngineEvent[] = [
+  { type: 'constraint-ready', text: 'planted' } as never,
   {
     ...{ type: 'prompt-ready', promptTokens: 5, cachedTokens: 2, opensThinking: true, promptText: 'planted' },
+    relaxed: [{ param: 'planted', pointer: 'planted', reason: 'planted' }],
     reasoning: { open: '<think>', close: '</think>' },
   },
   { type: 'prompt-scores', index: 0, scores: logprobs.map((score) => ({ ...score, startsAt: 0 })) },
@@ -203,7 +205,7 @@ describe('the output of a sealed request', () => {
         }
         const kinds = new Set<string>(events.map(({ type }) => type));
         expect([...kinds].toSorted()).toEqual(
-          ['choice-finished', last.type, 'prompt-ready', 'sealed-delta'].toSorted(),
+          ['choice-finished', 'constraint-ready', last.type, 'prompt-ready', 'sealed-delta'].toSorted(),
         );
       }
     },

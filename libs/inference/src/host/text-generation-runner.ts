@@ -4,7 +4,7 @@ import type { TextGenerationEvent, TextGenerationRequest } from '../contract/tex
 /** Events of a run forwarded to the caller; the promise reports how it ends. */
 export type RunEvent = Extract<
   TextGenerationEvent,
-  { type: 'prompt-ready' | 'prompt-scores' | 'text-delta' | 'sealed-delta' | 'choice-finished' }
+  { type: 'constraint-ready' | 'prompt-ready' | 'prompt-scores' | 'text-delta' | 'sealed-delta' | 'choice-finished' }
 >;
 
 export interface RunOptions {

@@ -54,7 +54,7 @@ export class TextRun extends HostRun<RunResult> {
       this.promptReported = true;
       this.usage.promptTokens = event.promptTokens;
       this.usage.cachedTokens = event.cachedTokens;
-    } else {
+    } else if (event.type !== 'constraint-ready') {
       this.sentText = true;
       if (event.type === 'text-delta' || event.type === 'sealed-delta') this.usage.completionTokens += event.tokens;
       if (event.type === 'sealed-delta') this.usage.reasoningTokens += event.reasoningTokens;

@@ -64,6 +64,19 @@ describe('names of hosted models', () => {
     });
   });
 
+  it.each([
+    ['text', 'gpt-4o'],
+    ['text', 'gpt-4o-mini'],
+    ['embedding', 'text-embedding-3-small'],
+    ['tts', 'gpt-4o-mini-tts'],
+    ['asr', 'gpt-4o-transcribe'],
+    ['asr', 'gpt-4o-mini-transcribe'],
+    ['asr', 'whisper-1'],
+  ] as const)('are by default those that clients send: %s %s', (type, name) => {
+    expect(new CompatibleNames(['hosted']).has(type, name)).toBe(true);
+    expect(new CompatibleNames(['none']).has(type, name)).toBe(false);
+  });
+
   it('stay names of models that have them', () => {
     const own = exampleManifest({ id: 'own', aliases: ['gpt-4o'] });
     expect(resolve({ models: [chat, own], compatible }, 'gpt-4o').manifest.id).toBe('own');

@@ -37,6 +37,31 @@ describe('a schema as others write it', () => {
   });
 
   it.each([
+    [{ type: 'string', pattern: '(a)\\1' }, '/pattern'],
+    [{ type: 'string', format: 'date', not: { pattern: '(a)\\1' } }, '/not/pattern'],
+    [{ oneOf: [{ properties: { a: {} } }, { properties: { b: {} } }] }, '/oneOf'],
+    [{ type: 'number', multipleOf: 1e-30, minimum: 0.5, maximum: 1e30 }, '/multipleOf'],
+    [{ propertyNames: { anyOf: [{ minLength: 2 }, { pattern: '^a' }] } }, '/propertyNames'],
+    [{ enum: [[1], [2, 3]], maxItems: 1 }, '/enum'],
+    [{ const: { a: 1 }, minProperties: 1 }, '/const'],
+    [{ not: { enum: [[1], 2] } }, '/not'],
+    [
+      { patternProperties: Object.fromEntries(['^a', '^b', '^c', '^d', '^e', '^f'].map((name) => [name, {}])) },
+      '/patternProperties/^f',
+    ],
+    [
+      { if: { anyOf: ['a', 'b', 'c', 'd', 'e', 'f'].map((name) => ({ required: [name] })) }, then: { type: 'object' } },
+      null,
+    ],
+    [{ if: { required: ['a', 'b', 'c', 'd', 'e', 'f'] }, then: { maxProperties: 9 } }, '/if'],
+    [{ not: { required: ['a', 'b', 'c', 'd', 'e', 'f'] } }, '/not'],
+  ])('names the keyword that is left out where it is not strict: %j', (schema, keyword) => {
+    const notes: string[] = [];
+    automatonOf(inProperty(schema), { isStrict: false, onRelaxed: ({ pointer }) => notes.push(pointer) });
+    expect([...new Set(notes)]).toEqual(keyword === null ? [] : [`/properties/a${keyword}`]);
+  });
+
+  it.each([
     [{ items: [{ type: 'string' }], additionalItems: { type: 'null' } }, ['["a",null]', '["a"]'], ['[1]', '["a","b"]']],
     [{ type: 'integer', minimum: 1, exclusiveMinimum: true }, ['2'], ['1']],
     [{ type: 'integer', maximum: 1, exclusiveMaximum: false }, ['1'], ['2']],

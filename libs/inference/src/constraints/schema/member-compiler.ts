@@ -121,7 +121,8 @@ export class MemberCompiler {
     const patterns = facts.members.flatMap((members) => members.patterns);
     const distinct = new Map(patterns.map(({ pattern, place }) => [pattern, place]));
     if (distinct.size <= maxPatterns) return distinct;
-    throw new ConstraintRefusal(`more than ${maxPatterns} patterns of names are not supported`, facts.pointer);
+    const [, place] = [...distinct][maxPatterns] ?? [];
+    throw new ConstraintRefusal(`more than ${maxPatterns} patterns of names are not supported`, place);
   }
 
   private matcher(name: string): (pattern: string, place: string) => boolean {

@@ -160,7 +160,7 @@ class SchemaCompiler implements SchemaContext {
     try {
       return yield* locatedAt(place, this.compile(parts));
     } catch (error) {
-      this.document.leaveOutRefused(error);
+      this.document.leaveOutRefused(error, place.pointer);
       const areObjects = parts.some((part) => part.kind !== 'group' && keywordOf(part.node, 'type') === 'object');
       return areObjects ? this.json.anyObject() : this.json.anyValue();
     }

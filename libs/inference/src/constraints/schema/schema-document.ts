@@ -37,13 +37,14 @@ const maxLenientAlternatives = 4;
 export interface SchemaOptions {
   /** Whether what the grammar cannot follow is refused; otherwise it is left out. Default: it is refused. */
   isStrict?: boolean;
+  /** Called for each keyword that is left out although `checkSchema` of the same schema does not name it. */
+  onRelaxed?: (note: SchemaNote) => void;
 }
 
 /** A schema as sent, with its references. Only references within the document are followed. */
 export class SchemaDocument {
-  /** What was left out of the grammar. */
-  readonly relaxed: SchemaNote[] = [];
   readonly isStrict: boolean;
+  private readonly onRelaxed: (note: SchemaNote) => void;
   /** By the schema as written: a document has each object once, and its pointers may be as long as all of it. */
   private readonly nodes = new Map<unknown, SchemaNode>();
   private readonly references: SchemaReferences;
@@ -51,9 +52,10 @@ export class SchemaDocument {
 
   constructor(
     private readonly schema: unknown,
-    { isStrict = true }: SchemaOptions = {},
+    { isStrict = true, onRelaxed = () => undefined }: SchemaOptions = {},
   ) {
     this.isStrict = isStrict;
+    this.onRelaxed = onRelaxed;
     this.references = new SchemaReferences(schema);
     this.negations = new SchemaNegations(this.references);
   }
@@ -71,13 +73,23 @@ export class SchemaDocument {
   /** Refuses what no grammar here follows; leaves it out of a schema that is not strict. */
   leaveOut(reason: string, pointer: string): void {
     if (this.isStrict) throw new ConstraintRefusal(reason, pointer);
-    this.relaxed.push({ pointer, reason });
+    this.onRelaxed({ pointer, reason });
   }
 
-  /** As `leaveOut`, of something that was refused. Rethrows what is no refusal of a construct. */
-  leaveOutRefused(error: unknown): void {
+  /**
+   * As `leaveOut`, of something that was refused. Rethrows what is no refusal of a construct. `whole`: the place of the
+   * schema that is left out as a whole for it.
+   */
+  leaveOutRefused(error: unknown, whole?: string): void {
     if (this.isStrict || !(error instanceof ConstraintRefusal) || tookTooLong(error)) throw error;
-    this.relaxed.push({ pointer: error.pointer, reason: error.reason });
+    const isPart = whole !== undefined && whole !== error.pointer;
+    const reason = isPart ? `${error.reason}; all that ${whole} says is left out` : error.reason;
+    this.onRelaxed({ pointer: error.pointer, reason });
+  }
+
+  /** As `leaveOut`, of what `checkSchema` names before anything is compiled. */
+  private leaveOutKnown(reason: string, pointer: string): void {
+    if (this.isStrict) throw new ConstraintRefusal(reason, pointer);
   }
 
   /** The subschema behind a keyword of a node and further steps. */
@@ -95,7 +107,7 @@ export class SchemaDocument {
     const place = `${node.pointer}/$ref`;
     const found = this.references.resolve(reference, node.written);
     if (found === 'outside') {
-      this.leaveOut(outsideReference, place);
+      this.leaveOutKnown(outsideReference, place);
       return null;
     }
     if (typeof found === 'string') throw new ConstraintRefusal(referenceProblem(found, reference), place);
@@ -144,7 +156,7 @@ export class SchemaDocument {
     const place = (keyword: string): string => `${pointer}${pointerStep(writtenKeyword(written, keyword))}`;
     const [first] = malformed;
     if (first !== undefined) throw new ConstraintRefusal(first.reason, place(first.keyword));
-    for (const { keyword, reason } of uncovered) this.leaveOut(reason, place(keyword));
+    for (const { keyword, reason } of uncovered) this.leaveOutKnown(reason, place(keyword));
     const covered = this.withDependencies(withoutKeywords(schema, uncovered), place);
     return this.withCondition(this.withNegation(covered, place), place);
   }

@@ -52,6 +52,8 @@ export interface SchemaFacts {
   fractionsOnly: boolean;
   /** The only values; null where they are not listed. */
   values: unknown[] | null;
+  /** Pointer of the keyword that lists them; empty: none does. */
+  listedAt: string;
   /** Values that `not` forbids, with the pointers of those keywords. */
   excluded: { value: unknown; pointer: string }[];
   lower: Bound | null;
@@ -82,6 +84,7 @@ export function* collectFacts(document: SchemaDocument, nodes: readonly SchemaNo
     integersOnly: false,
     fractionsOnly: false,
     values: null,
+    listedAt: '',
     excluded: [],
     lower: null,
     upper: null,
@@ -140,6 +143,7 @@ function* addValues(facts: SchemaFacts, node: SchemaNode): Generator<void, void>
   const listed = keywordOf(node, 'enum');
   if (Array.isArray(listed)) lists.push(listed);
   if (isObject(node.value) && Object.hasOwn(node.value, 'const')) lists.push([node.value.const]);
+  if (lists.length > 0) facts.listedAt = `${node.pointer}/${Array.isArray(listed) ? 'enum' : 'const'}`;
   for (const list of lists) {
     const keys = new Map<string, unknown>();
     for (const value of list) {
@@ -342,7 +346,7 @@ function leaveOutBesideList(facts: SchemaFacts, document: SchemaDocument, type: 
         facts.required.size > 0 ||
         facts.minProperties > 0 ||
         facts.maxProperties < Infinity;
-  if (isSaid) document.leaveOut(`enum and const of an ${type} are not supported beside other keywords`, facts.pointer);
+  if (isSaid) document.leaveOut(`enum and const of an ${type} are not supported beside other keywords`, facts.listedAt);
 }
 
 export function typeOf(value: unknown): JsonType {

@@ -112,6 +112,12 @@ describe('the accepted fields of a chat request', () => {
     expect(error.issues?.length).toBeGreaterThan(0);
   });
 
+  it('takes a top_logprobs of 0 without logprobs, as libraries write it', () => {
+    expect(normalize({ logprobs: false, top_logprobs: 0 }).payload.topLogprobs).toBeNull();
+    expect(normalize({ top_logprobs: 0 }).payload.topLogprobs).toBeNull();
+    expect(normalize({ logprobs: true, top_logprobs: 0 }).payload.topLogprobs).toBe(0);
+  });
+
   it('ignores a max_tokens of zero or less, and prefers max_completion_tokens', () => {
     expect(normalize({ max_tokens: -1 }).payload.maxTokens).toBe(model.maxCompletionTokens);
     expect(normalize({ max_tokens: 0 }).payload.maxTokens).toBe(model.maxCompletionTokens);

@@ -1,7 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import type { ChatEvent } from '../contract/chat.events.js';
+import { plainChat } from '#test/plain-chat';
 import { effectiveParameters } from './chat.parameters.js';
 import { type ChatCompletionHead, ChatCompletionCollector, ChatChunkPresenter } from './chat.presenter.js';
+import { FinishedTextCheck } from './finished-text-check.js';
 
 const head: ChatCompletionHead = {
   requestId: '0011223344556677-SLC',
@@ -55,6 +57,29 @@ describe('ChatChunkPresenter', () => {
       new Set(['chatcmpl-0011223344556677-SLC 1795000000 chat.completion.chunk']),
     );
     expect(chunks.every((chunk) => !('usage' in chunk))).toBe(true);
+  });
+
+  it('names what was left out of schemas in the first chunk, and what a text breaks in the last one', () => {
+    const format = {
+      type: 'json-schema',
+      schema: { pattern: '(a)\\1', minLength: 2 },
+      param: 'response_format',
+    } as const;
+    const newTextCheck = () => new FinishedTextCheck(plainChat({ format }));
+    const relaxed = [{ param: 'response_format', pointer: '/pattern', reason: 'has a back reference' }];
+    const events: ChatEvent[] = [
+      { type: 'prompt-ready', promptTokens: 5, cachedTokens: 2, relaxed },
+      text(0, '"b"'),
+      { type: 'choice-finished', index: 0, finishReason: 'stop' },
+    ];
+    const chunks = chunksOf(new ChatChunkPresenter({ ...head, n: 1, newTextCheck }, false), ...events);
+    const warnings = chunks.map((chunk) => (chunk as { warnings?: { code: string }[] }).warnings ?? []);
+    expect(warnings.map((list) => list.map(({ code }) => code))).toEqual([['schema_relaxed'], [], ['schema_violated']]);
+    const collector = new ChatCompletionCollector({ ...head, n: 1, newTextCheck });
+    for (const event of events) collector.add(event);
+    expect(collector.completion(usage)).toMatchObject({
+      warnings: [{ code: 'schema_relaxed' }, { code: 'schema_violated' }],
+    });
   });
 
   describe('of a sealed response', () => {

@@ -268,9 +268,9 @@ export class ChatChunkPresenter implements EventPresenter<ChatEvent> {
   }
 
   chunks(event: ChatEvent): string[] {
-    if (event.type === 'prompt-ready') return this.roles();
     if (event.type === 'prompt-scores') return [];
     this.check?.add(event);
+    if (event.type === 'prompt-ready') return this.roles();
     if (event.type === 'choice-finished') {
       const last = this.choice(event.index, '{}', 'null', event.finishReason);
       return [...this.role(event.index), this.withNewWarnings(last)];
@@ -297,8 +297,7 @@ export class ChatChunkPresenter implements EventPresenter<ChatEvent> {
     // Clients take any content that is not sealed for text in clear.
     const opened = this.head.isSealed === true ? '{"role":"assistant"}' : '{"role":"assistant","content":""}';
     const role = this.choice(index, opened, 'null', null);
-    const first =
-      this.opened.size === 0 ? withMember(this.withParameters(role), presentWarnings(this.head.warnings)) : role;
+    const first = this.opened.size === 0 ? this.withFirstWarnings(this.withParameters(role)) : role;
     this.opened.add(index);
     if (this.documents === null) return [first];
     const call = { tool_calls: [{ index: 0, ...this.documents }] };
@@ -309,6 +308,12 @@ export class ChatChunkPresenter implements EventPresenter<ChatEvent> {
   private withParameters(chunk: string): string {
     const parameters = streamedParameters(this.head.parameters);
     return parameters === null ? chunk : `${chunk.slice(0, -1)},"service_parameters":${JSON.stringify(parameters)}}`;
+  }
+
+  private withFirstWarnings(chunk: string): string {
+    const found = this.check?.warnings ?? [];
+    this.warningsSent = found.length;
+    return withMember(chunk, presentWarnings([...this.head.warnings, ...found]));
   }
 
   /** Violations that the text of this choice shows come with its last chunk. */

@@ -16,6 +16,7 @@ import { boundChatToTokens, chatDemand } from './chat.demand.js';
 import { type BarePrompts, chatModel, normalizeChat, type NormalizedChat } from './chat.normalizer.js';
 import { SystemPrompts } from './chat.system-prompt.js';
 import { refuseSealed, sealingOf } from './chat.sealing.js';
+import { mayBeRefused } from './schema-checks.js';
 import { ChatInputs } from './inputs/chat-inputs.js';
 import { InputAdapters } from './inputs/input-adapters.js';
 import { ChatWeb } from './web/chat-web.js';
@@ -101,7 +102,13 @@ export class ChatStarter {
     const account = callerOf(http.request);
     const cacheScope = this.cacheScopes.labelOf(account);
     const caller = this.cacheScopes.accountLabelOf(account);
-    const payload = { ...boundChatToTokens(chat.payload, model, limited.tokens), cacheScope, caller };
+    const awaitsAcceptance = wire.stream === true && mayBeRefused(chat.payload);
+    const payload = {
+      ...boundChatToTokens(chat.payload, model, limited.tokens),
+      ...(awaitsAcceptance && { reportsAcceptance: true }),
+      cacheScope,
+      caller,
+    };
     const observer = web === null ? undefined : observeWeb?.({ chat, modelId: limited.price.modelId });
     const job = await limited.start<ChatJobPayload, ChatEvent>(
       {
@@ -110,6 +117,7 @@ export class ChatStarter {
         affinity: affinityOf({ ...normalize(found.messages).payload, cacheScope }),
         onlyWorkerId: sealing?.processId,
         responseId,
+        awaitsAcceptance,
         ...affordableChat(payload, { ...model, pricing }),
         preparation: web?.preparationOf(found.messages, normalize, observer),
       },

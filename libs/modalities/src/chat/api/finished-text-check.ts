@@ -1,8 +1,10 @@
 import { type SchemaNote, SchemaValidator } from '#common/json-schema';
-import type { ChatEvent } from '../contract/chat.events.js';
+import type { ChatEvent, PromptReadyEvent } from '../contract/chat.events.js';
 import type { ChatJobPayload } from '../contract/chat.job.js';
 import type { ChatWarning } from '../contract/chat.warning.js';
-import { formatSchema, placeOf, type RequestSchema, toolSchemas } from './schema-checks.js';
+import { formatSchema, placeOf, relaxedWarning, type RequestSchema, toolSchemas } from './schema-checks.js';
+
+type RelaxedKeyword = NonNullable<PromptReadyEvent['relaxed']>[number];
 
 /** The texts of one choice so far. */
 interface ChoiceTexts {
@@ -11,8 +13,8 @@ interface ChoiceTexts {
 }
 
 /**
- * Follows the events of one response and examines its finished texts against the schemas that are not strict: the
- * grammar leaves some of their keywords out. A text that violates one stays as it is, and the response says so.
+ * Follows the events of one response: says which keywords the compiler left out of the schemas that are not strict, and
+ * examines the finished texts against those. A text that violates one stays as it is, and the response says so.
  */
 export class FinishedTextCheck {
   private readonly tools: ReadonlyMap<string, LazyValidator>;
@@ -31,12 +33,13 @@ export class FinishedTextCheck {
     this.format = format === undefined ? null : new LazyValidator(format);
   }
 
-  /** What the texts so far violate, each keyword once. */
+  /** What was left out, and what the texts so far violate, each keyword once. */
   get warnings(): ChatWarning[] {
     return [...this.found.values()];
   }
 
   add(event: ChatEvent): void {
+    if (event.type === 'prompt-ready') this.addRelaxed(event.relaxed ?? []);
     if (this.format === null && this.tools.size === 0) return;
     if (event.type === 'prompt-ready' || event.type === 'prompt-scores') return;
     const choice = this.choices.get(event.index) ?? { content: [], calls: [] };
@@ -45,6 +48,12 @@ export class FinishedTextCheck {
     else if (event.type === 'tool-call-delta') choice.calls[event.call]?.text.push(event.text);
     else if (event.type === 'text-delta') this.addText(choice, event);
     else this.finish(event.index, choice, event.finishReason === 'length');
+  }
+
+  private addRelaxed(keywords: readonly RelaxedKeyword[]): void {
+    const byField = new Map<string, SchemaNote[]>();
+    for (const { param, ...note } of keywords) byField.set(param, [...(byField.get(param) ?? []), note]);
+    for (const [param, notes] of byField) this.found.set(`${param} relaxed`, relaxedWarning(this.nameOf(param), notes));
   }
 
   private addText({ content }: ChoiceTexts, { channel, text }: Extract<ChatEvent, { type: 'text-delta' }>): void {

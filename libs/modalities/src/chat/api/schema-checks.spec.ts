@@ -3,7 +3,7 @@ import { annotatedSchemas, assertedSchemas } from '#test/foreign-schemas';
 import type { ChatEvent } from '../contract/chat.events.js';
 import type { ChatJobPayload } from '../contract/chat.job.js';
 import { FinishedTextCheck } from './finished-text-check.js';
-import { checkSchemas } from './schema-checks.js';
+import { checkSchemas, mayBeRefused } from './schema-checks.js';
 
 const param = 'tools[1].function.parameters';
 
@@ -78,6 +78,21 @@ describe('checkSchemas', () => {
   });
 });
 
+describe('mayBeRefused', () => {
+  const format = { schema: {}, param: 'p' };
+
+  it.each([
+    [{ format: { ...format, type: 'json-schema' as const } }, true],
+    [{ format: { ...format, type: 'regex' as const } }, true],
+    [{ format: { param: 'p', type: 'json-object' as const } }, false],
+    [payloadOf({}, { isStrict: true }), true],
+    [payloadOf({}, { isStrict: true, toolChoice: 'none' }), false],
+    [{ tools: [] }, false],
+  ])('tells whether a worker may refuse the schemas of a job: %j', (payload, expected) => {
+    expect(mayBeRefused(payload as ChatJobPayload)).toBe(expected);
+  });
+});
+
 describe('FinishedTextCheck', () => {
   const text = (value: string): ChatEvent => ({
     type: 'text-delta',
@@ -107,6 +122,21 @@ describe('FinishedTextCheck', () => {
     expect(warningsAfter({ format }, text('[1,2]'), finished)).toEqual([]);
     expect(warningsAfter({ format: { ...format, strict: true } }, text('[1,1]'), finished)).toEqual([]);
     expect(warningsAfter({ format }, text('[1,1]'), { ...finished, finishReason: 'length' })).toEqual([]);
+  });
+
+  it('names what the compiler left out, by the field of the request', () => {
+    const relaxed = [
+      { param, pointer: '/properties/a/pattern', reason: 'the pattern has a back reference' },
+      { param, pointer: '#', reason: 'is too large' },
+      { param: 'response_format', pointer: '/oneOf', reason: 'may overlap' },
+    ];
+    const ready: ChatEvent = { type: 'prompt-ready', promptTokens: 1, cachedTokens: 0, relaxed };
+    const unchecked = expect.stringMatching(/pattern.* not checked on the finished value/) as string;
+    const places = '#/properties/a/pattern (the pattern has a back reference), # (is too large)';
+    expect(warningsAfter(payloadOf({}), ready, ready)).toEqual([
+      { code: 'schema_relaxed', param, message: expect.stringContaining(places) as string },
+      { code: 'schema_relaxed', param: 'response_format', message: unchecked },
+    ]);
   });
 
   it('names it for the arguments of a call', () => {

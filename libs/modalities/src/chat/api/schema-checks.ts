@@ -23,6 +23,12 @@ export function checkSchemas(payload: ChatJobPayload): ChatWarning[] {
   return [...toolSchemas(payload).values(), ...formatSchema(payload)].flatMap(warningsOf);
 }
 
+/** Whether the worker may refuse a schema, pattern or grammar of the job although it was examined here. */
+export function mayBeRefused({ format, tools = [], toolChoice }: ChatJobPayload): boolean {
+  if (format !== undefined && format.type !== 'json-object') return true;
+  return toolChoice !== 'none' && tools.some(({ strict, textFormat }) => strict || textFormat !== undefined);
+}
+
 /** Those of the tools that may be called, by name. */
 export function toolSchemas({ tools = [], toolChoice, allowedTools }: ChatJobPayload): Map<string, RequestSchema> {
   const named = typeof toolChoice === 'object' ? [toolChoice.name] : allowedTools;
@@ -47,23 +53,26 @@ function warningsOf({ param, schema, isStrict }: RequestSchema): ChatWarning[] {
   }
   const warnings: ChatWarning[] = [];
   if (ignored.length > 0) {
-    const message = `Unknown keywords and formats are annotations, which no text follows: ${listed(ignored)}.`;
+    const message = `Unknown keywords and formats are annotations, which no text follows: ${listed(ignored.map(placeOf))}.`;
     warnings.push({ code: 'schema_keywords_ignored', param, message });
   }
   if (relaxed.length > 0) warnings.push(relaxedWarning(param, relaxed));
   return warnings;
 }
 
+const unchecked =
+  'Of these, pattern, patternProperties, format and unevaluated… are not checked on the finished value either.';
+
 /** The warning about keywords that are left out of a grammar. */
 export function relaxedWarning(param: string, notes: readonly SchemaNote[]): ChatWarning {
-  const places = listed(notes.map(({ pointer }) => pointer));
-  const message = `The text is generated without these keywords, since strict is not true: ${places}.`;
+  const places = listed(notes.map(({ pointer, reason }) => `${placeOf(pointer)} (${reason})`));
+  const message = `The text is generated without these keywords, since strict is not true: ${places}. ${unchecked}`;
   return { code: 'schema_relaxed', param, message };
 }
 
-function listed(pointers: readonly string[]): string {
-  const named = pointers.slice(0, maxNamed).map(placeOf).join(', ');
-  const more = pointers.length - maxNamed;
+function listed(places: readonly string[]): string {
+  const named = places.slice(0, maxNamed).join(', ');
+  const more = places.length - maxNamed;
   return more > 0 ? `${named} and ${more} more` : named;
 }
 

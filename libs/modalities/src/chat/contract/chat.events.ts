@@ -13,6 +13,8 @@ export interface PromptReadyEvent extends ReplyEvent {
   type: 'prompt-ready';
   promptTokens: number;
   cachedTokens: number;
+  /** Keywords that the compiler left out of schemas that are not strict; absent: none. */
+  relaxed?: readonly { param: string; pointer: string; reason: string }[];
 }
 
 /** Tokens of the prompt with which a choice begins, with their log-probabilities, which the first one has not. */

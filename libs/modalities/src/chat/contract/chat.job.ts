@@ -297,6 +297,9 @@ export class ChatJobPayload {
   /** Only the tokens of the prompt are counted, and nothing is computed; with `maxTokens` 0. Optional for good. */
   @IsOptional() @IsBoolean() countsOnly?: boolean;
 
+  /** The worker says so when the job can no longer be refused for its schema; absent: it does not. Optional for good. */
+  @IsOptional() @IsBoolean() reportsAcceptance?: boolean;
+
   /** A conversation that does not fit loses its oldest messages; absent: it is refused. Optional for good. */
   @IsOptional() @IsBoolean() truncates?: boolean;
 

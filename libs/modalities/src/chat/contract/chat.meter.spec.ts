@@ -77,6 +77,8 @@ describe('quoteChat', () => {
     const parameters = { type: 'object', properties: { city: { type: 'string', description: '€'.repeat(900) } } };
     const tools = [{ name: 'now', parameters, strict: false }];
     expect(tokensOf({ tools }) - tokensOf({})).toBeGreaterThan(JSON.stringify(tools, null, 4).length + 1_800);
+    // The prompt does not mention tools that must not be called.
+    expect(tokensOf({ tools, toolChoice: 'none' })).toBe(tokensOf({}));
     const call = { id: 'call_1', name: 'now', arguments: JSON.stringify({ city: '€'.repeat(500) }) };
     const withCall = tokensOf({ messages: [{ role: 'assistant', content: '', toolCalls: [call] }] });
     expect(withCall - tokensOf({ messages: [{ role: 'assistant', content: '' }] })).toBeGreaterThan(1_500);

@@ -103,6 +103,18 @@ describe('ChatProcessor', () => {
     expect(runner.request?.constraint).toEqual({ type: 'grammar', grammar: 'root ::= "a"', param: 'p' });
   });
 
+  it('says that the job was accepted where it is asked to, before all other events', async () => {
+    const relaxed = [{ param: 'p', pointer: '/pattern', reason: 'has a back reference' }];
+    const ready: RunEvent = { type: 'prompt-ready', promptTokens: 4, cachedTokens: 0, relaxed };
+    const runner = new ScriptedRunner([[{ type: 'constraint-ready' }], [ready], [delta('"a"')], [finished]]);
+    const { events } = await process(runner, { reportsAcceptance: true });
+    expect(runner.request).toMatchObject({ reportsConstraint: true });
+    expect(events.slice(0, 2)).toEqual([
+      { type: 'job-accepted' },
+      { type: 'prompt-ready', promptTokens: 4, cachedTokens: 0, relaxed },
+    ]);
+  });
+
   const tool = { name: 'now', parameters: { type: 'object' }, strict: false };
 
   it('asks for the tools of the job', async () => {

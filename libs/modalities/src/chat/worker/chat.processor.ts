@@ -6,7 +6,7 @@ import type {
   TextGenerationRunner,
 } from '#inference/host';
 import { ChoiceChannels, type ReasoningFormat, type ToolStyleName, type ToolUse } from '#inference/output';
-import type { JobReport, JobStartedEvent, RunningJob } from '#queue';
+import type { JobAcceptedEvent, JobReport, JobStartedEvent, RunningJob } from '#queue';
 import {
   type ChatEvent,
   type ChatJobMessage,
@@ -37,6 +37,7 @@ export class ChatProcessor {
     let merged = new MergedEvents();
     // For a non-streamed response, a restart on the same worker is as good as one on another worker.
     const started: JobStartedEvent = { type: 'job-started' };
+    const accepted: JobAcceptedEvent = { type: 'job-accepted' };
     const onRestart = () => {
       stream = new ChatEventStream(payload);
       merged = new MergedEvents();
@@ -50,6 +51,7 @@ export class ChatProcessor {
       signal: job.signal,
       onRestart: isWhole ? onRestart : undefined,
       onEvents: (events) => {
+        if (events.some(({ type }) => type === 'constraint-ready')) job.replies.send(accepted);
         const sent = events.flatMap((event) => stream.translate(event));
         send(isWhole ? merged.add(sent) : sent);
       },
@@ -89,9 +91,10 @@ class ChatEventStream {
         this.startsInside = event.opensThinking ?? false;
         this.reasoning = event.reasoning;
         this.toolStyle = event.toolStyle;
-        const { promptTokens, cachedTokens } = event;
-        return [{ type: 'prompt-ready', promptTokens, cachedTokens }];
+        const { promptTokens, cachedTokens, relaxed } = event;
+        return [{ type: 'prompt-ready', promptTokens, cachedTokens, ...(relaxed && { relaxed }) }];
       }
+      case 'constraint-ready':
       // Only prompts without a conversation are scored.
       case 'prompt-scores':
         return [];
@@ -166,6 +169,7 @@ function requestOf({ envelope }: RunningJob<ChatJobPayload>, images: PromptImage
     stopTokenIds: payload.stopTokenIds,
     topLogprobs: payload.topLogprobs ?? null,
     countsOnly: payload.countsOnly,
+    ...(payload.reportsAcceptance === true && { reportsConstraint: true }),
     truncates: payload.truncates,
     constraint: constraintOf(payload),
     tools: toolUseOf(payload),

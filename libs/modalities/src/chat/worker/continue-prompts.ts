@@ -114,8 +114,8 @@ class PromptRun {
       const { index, text, tokens, logprobs } = event;
       return [{ type: 'text-delta', index: firstChoice + index, channel: 'content', text, tokens, logprobs }];
     }
-    // Texts to continue are never sealed.
-    if (event.type === 'sealed-delta') return [];
+    // Texts to continue are never sealed, and follow no schema.
+    if (event.type === 'sealed-delta' || event.type === 'constraint-ready') return [];
     if (event.type === 'prompt-scores') return [{ ...event, index: firstChoice + event.index, text: '' }];
     const { promptTokens, cachedTokens, promptText } = event;
     const ready: ChatEvent = { type: 'prompt-ready', promptTokens, cachedTokens };

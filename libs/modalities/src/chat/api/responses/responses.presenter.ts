@@ -47,7 +47,7 @@ export class ResponsesCollector {
   }
 }
 
-/** The members with what the finished texts violate. */
+/** The members with what was left out of schemas, and what the finished texts violate. */
 function withWarnings(head: ResponsesHead, check: FinishedTextCheck | undefined): ResponsesHead {
   const found = check?.warnings ?? [];
   return found.length === 0 ? head : { ...head, warnings: [...(head.warnings ?? []), ...found] };
@@ -133,7 +133,7 @@ export class ResponsesStreamPresenter implements EventPresenter<ChatEvent> {
   private opening(): string[] {
     if (this.isOpened) return [];
     this.isOpened = true;
-    const response = presentResource(this.head, { status: 'in_progress' }, []);
+    const response = presentResource(withWarnings(this.head, this.check), { status: 'in_progress' }, []);
     return ['response.created', 'response.in_progress'].map((type) => this.number({ type, response }));
   }
 

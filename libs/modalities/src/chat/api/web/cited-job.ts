@@ -34,7 +34,7 @@ export class CitedEvents {
 /** The same job with checked citations. */
 export function citedJob(job: StartedChat['job'], sourceCount: number): StartedChat['job'] {
   return {
-    quote: job.quote,
+    ...job,
     follow: (onEvent, onRepeat) => {
       let events = new CitedEvents(sourceCount);
       const passOn = async (event: ChatEvent): Promise<void> => {
