@@ -3,7 +3,7 @@ import { type Character, CharactersService, CharacterUses, defaultModel } from '
 import { invalidField } from '#gateway';
 import { parseModelName } from '#model-registry';
 import type { ChatCompletionRequest } from '../../contract/chat.request.js';
-import type { BarePrompts, PlatformPrompts } from '../chat.normalizer.js';
+import type { BarePrompts, PlatformPrompts } from '../job/chat.normalizer.js';
 import { sourcesInstruction } from './source-texts.js';
 
 /** The character that a request takes on. */

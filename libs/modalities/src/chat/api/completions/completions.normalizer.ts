@@ -2,7 +2,7 @@ import { invalidField } from '#gateway';
 import type { ChatJobPrompt } from '../../contract/chat.job.js';
 import { ChatCompletionRequest } from '../../contract/chat.request.js';
 import type { CompletionPrompt, CompletionRequest } from '../../contract/completions/completion.request.js';
-import type { BarePrompts } from '../chat.normalizer.js';
+import type { BarePrompts } from '../job/chat.normalizer.js';
 
 /** A text completion as a chat request without messages, and the texts to continue. */
 export interface TranslatedCompletion {

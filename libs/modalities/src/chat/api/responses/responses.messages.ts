@@ -12,7 +12,7 @@ import type {
   ResponsesPlainMessageItem,
   ResponsesReasoningItem,
 } from '../../contract/responses/responses.items.js';
-import { customArguments } from '../custom-input.js';
+import { customArguments } from '../job/custom-input.js';
 import { FieldNames } from './field-names.js';
 import { chatToolName } from './tool-names.js';
 

@@ -2,7 +2,7 @@ import { PlatformError, type TokenUsage } from '#common';
 import { type EventPresenter, openaiError } from '#gateway';
 import type { ChatEvent } from '../../contract/chat.events.js';
 import type { ResponsesResponse } from '../../contract/responses/responses.response.js';
-import type { FinishedTextCheck } from '../finished-text-check.js';
+import type { FinishedTextCheck } from '../chat/finished-text-check.js';
 import type { WebCall, WebObserver } from '../web/web-source.js';
 import type { FieldNames } from './field-names.js';
 import { OutputBuilder, type OutputOptions, type ResponsesStreamEvent } from './output-builder.js';

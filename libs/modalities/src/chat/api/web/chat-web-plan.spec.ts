@@ -4,7 +4,7 @@ import type { ChatJobPayload } from '../../contract/chat.job.js';
 import type { ChatMessage } from '../../contract/chat.message.js';
 import { minChatNano, quoteChat } from '../../contract/chat.meter.js';
 import { ChatCompletionRequest } from '../../contract/chat.request.js';
-import { normalizeChat, type ChatModel } from '../chat.normalizer.js';
+import { normalizeChat, type ChatModel } from '../job/chat.normalizer.js';
 import { ChatWebPlan } from './chat-web-plan.js';
 import { scoreByWords } from './passage-words.js';
 import type { WebRequest } from './web-request.js';

@@ -5,14 +5,14 @@ import { ApiConfig } from '#platform/config';
 import { callerOf } from '#platform/http';
 import type { ChatCompletionRequest } from '../../contract/chat.request.js';
 import { promptBytes } from '../../contract/chat.meter.js';
-import type { BarePrompts, NormalizedChat } from '../chat.normalizer.js';
+import type { BarePrompts, NormalizedChat } from '../job/chat.normalizer.js';
 import { ChatWebPlan } from './chat-web-plan.js';
 import { PassageScores } from './passage-scores.js';
 import type { ScorePassages } from './trim-sources.js';
-import { noWebAccess, type WebAccess } from './web-access.js';
+import { noWebAccess, type WebAccess } from '../job/web-access.js';
 import { WebDecision } from './web-decision.js';
 import { WebLookup } from './web-lookup.js';
-import { latestUserText } from '../latest-user-message.js';
+import { latestUserText } from '../job/latest-user-message.js';
 import { webRequestOf } from './web-request.js';
 import { xRequestOf } from './x-search.js';
 

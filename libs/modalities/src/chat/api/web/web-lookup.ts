@@ -4,7 +4,7 @@ import type { ModelManifest } from '#model-registry/manifest';
 import { ApiConfig } from '#platform/config';
 import { Logger } from '#platform/logging';
 import { PageReader, type PageRequest, WebFault, WebSearch } from '#web';
-import type { WebAccess } from './web-access.js';
+import type { WebAccess } from '../job/web-access.js';
 import type { WebSource } from './web-source.js';
 import { isWithin, sitesOfX, type XFilter } from './x-search.js';
 
