@@ -10,6 +10,7 @@ import { CacheScopes } from './job/cache-scopes.js';
 import { ChatCharacters } from './characters/chat-characters.js';
 import { ChatSources } from './characters/chat-sources.js';
 import { ChatController } from './chat/chat.controller.js';
+import { ChatResolver } from './chat/chat.resolver.js';
 import { ChatStarter } from './chat/chat.starter.js';
 import { CompletionsController } from './completions/completions.controller.js';
 import { SystemPrompts } from './chat/chat.system-prompt.js';
@@ -27,6 +28,7 @@ import { WebLookup } from './web/web-lookup.js';
 import { PromptCounter } from './responses/prompt-counter.js';
 import { ResponsesController } from './responses/responses.controller.js';
 import { ResponseHistory } from './responses/response-history.js';
+import { ResponsesService } from './responses/responses.service.js';
 import { ResponsesOptions } from './responses/responses.options.js';
 import { StoredResponsesController } from './responses/stored-responses.controller.js';
 
@@ -47,10 +49,12 @@ import { StoredResponsesController } from './responses/stored-responses.controll
     WebLookup,
     ChatCharacters,
     ChatSources,
+    ChatResolver,
     ChatStarter,
     PromptCounter,
     CacheScopes,
     ResponsesOptions,
+    ResponsesService,
     ResponseHistory,
     {
       provide: SystemPrompts,

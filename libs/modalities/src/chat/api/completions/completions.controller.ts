@@ -27,7 +27,7 @@ export class CompletionsController {
     await this.pipeline.handle(reply, async (http) => {
       const translated = translateCompletion(wire);
       const responseId = completionId(reply.request.id);
-      const { chat, job } = await this.chats.start(http, translated.chat, { responseId, bare: translated.bare });
+      const { chat, job } = await this.chats.start(http, translated.chat, { responseId, raw: translated.raw });
       const head = completionHead(reply.request.id, chat, job.quote);
       if (wire.stream === true) {
         const includeUsage = wire.stream_options?.include_usage === true;

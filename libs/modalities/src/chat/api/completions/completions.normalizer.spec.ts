@@ -23,8 +23,8 @@ const model = {
 
 function normalize(changes: object) {
   const wire = validateWire(CompletionRequest, { model: 'tiny', prompt: 'Once', ...changes });
-  const { chat, bare } = translateCompletion(wire);
-  return normalizeChat(chat, { ...model, capabilities: { ...noCapabilities, supportsLogProbs: true } }, bare);
+  const { chat, raw } = translateCompletion(wire);
+  return normalizeChat(chat, { ...model, capabilities: { ...noCapabilities, supportsLogProbs: true } }, raw);
 }
 
 function refusalOf(changes: object): PlatformError {

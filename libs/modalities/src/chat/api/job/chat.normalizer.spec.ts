@@ -9,7 +9,9 @@ import { createHostIdentity } from '#tee';
 import { sealText } from '#tee/sealing';
 import { ChatJobPayload } from '../../contract/chat.job.js';
 import { ChatCompletionRequest, ChatTextOptions } from '../../contract/chat.request.js';
-import { type ChatModel, normalizeChat, type NormalizedChat, samplingFields } from './chat.normalizer.js';
+import type { ChatModel } from './chat.model.js';
+import { normalizeChat, type NormalizedChat } from './chat.normalizer.js';
+import { samplingFields } from './chat.sampling.js';
 
 const nothing = {
   ...noCapabilities,

@@ -1,7 +1,7 @@
 import { PlatformError } from '#common';
 import { findIssues, invalidRequest } from '#platform/validation';
 import type { ChatEffectiveParameters } from '../../contract/chat.response.js';
-import { ChatServiceParameters } from '../../contract/chat.request.js';
+import { type ChatCompletionRequest, ChatServiceParameters } from '../../contract/chat.request.js';
 
 const defaults: ChatEffectiveParameters = {
   strip_thinking_response: false,
@@ -55,4 +55,9 @@ export function effectiveParameters(
 
 function withoutNulls(values: object): object {
   return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== null && value !== undefined));
+}
+
+/** Returns the requested effort, from either field; null without one or if reasoning is disabled. */
+export function effortOf({ reasoning, reasoning_effort: named }: ChatCompletionRequest): string | null {
+  return reasoning?.enabled === false ? null : (named ?? reasoning?.effort ?? null);
 }

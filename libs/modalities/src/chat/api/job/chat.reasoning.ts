@@ -2,8 +2,7 @@ import { defaultThinkingBudgets } from '#model-registry/manifest';
 import type { ChatJobPayload } from '../../contract/chat.job.js';
 import type { ChatAssistantMessage, ChatMessage } from '../../contract/chat.message.js';
 import type { ChatCompletionRequest } from '../../contract/chat.request.js';
-import type { ChatEffectiveParameters } from '../../contract/chat.response.js';
-import { type ChatModelLimits, effortOf } from './chat.support.js';
+import type { ChatModelLimits, EffectiveFields } from './chat.support.js';
 
 /** What decides about the reasoning of a model. */
 type ThinkingModel = Pick<ChatModelLimits, 'capabilities'> & {
@@ -13,7 +12,7 @@ type ThinkingModel = Pick<ChatModelLimits, 'capabilities'> & {
 /** Returns how much a request thinks. An absent member leaves the choice to the model's template. */
 export function thinkingOf(
   request: ChatCompletionRequest,
-  parameters: ChatEffectiveParameters,
+  { parameters, effort: requested }: Pick<EffectiveFields, 'parameters' | 'effort'>,
   { capabilities, thinkingBudgets = defaultThinkingBudgets }: ThinkingModel,
 ): Pick<ChatJobPayload, 'enableThinking' | 'reasoningEffort' | 'thinkingBudget'> {
   const { supportsReasoningEffort, defaultReasoningEffort } = capabilities;
@@ -21,8 +20,8 @@ export function thinkingOf(
   if (parameters.disable_thinking || enabled === false) return { enableThinking: false };
   // A client that enables reasoning overrides a model's default effort of `none`.
   const isOverruled = enabled === true && defaultReasoningEffort === 'none';
-  const own = supportsReasoningEffort && !isOverruled ? defaultReasoningEffort : undefined;
-  const effort = effortOf(request) ?? own;
+  const ofModel = supportsReasoningEffort && !isOverruled ? defaultReasoningEffort : undefined;
+  const effort = requested ?? ofModel;
   const enableThinking = effort === 'none' ? false : (enabled ?? undefined);
   const hasEffort = effort !== undefined && supportsReasoningEffort;
   const thinkingBudget = hasEffort ? thinkingBudgets[effort] : undefined;

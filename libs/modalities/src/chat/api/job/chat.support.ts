@@ -5,7 +5,7 @@ import type { ChatJobFormat } from '../../contract/chat.job.js';
 import type { ChatAssistantMessage, ChatMessage, ChatPart } from '../../contract/chat.message.js';
 import type { ChatCompletionRequest } from '../../contract/chat.request.js';
 import type { ChatEffectiveParameters } from '../../contract/chat.response.js';
-import { checkServerTools } from './server-tools.js';
+import type { ServerTools } from './server-tools.js';
 import { noWebAccess, type WebAccess } from './web-access.js';
 
 type ModelCapabilities = ModelManifest['capabilities'];
@@ -69,34 +69,7 @@ function checkMessage(message: ChatMessage, position: number, model: ChatModelLi
 
 const maxSchemaLength = 1_000_000;
 
-/** The format that a request names, in either field; undefined where the answer may be any text. */
-export function formatOf(request: ChatCompletionRequest): ChatJobFormat | undefined {
-  const { response_format: format, response_schema: schema } = request;
-  if (format?.type === 'json_object') {
-    // Several servers take the schema here, and their clients send it so.
-    return format.schema
-      ? { type: 'json-schema', schema: format.schema, param: 'response_format.schema' }
-      : { type: 'json-object', param: 'response_format' };
-  }
-  if (format?.type === 'regex') {
-    return { type: 'regex', pattern: format.pattern ?? '', param: 'response_format.pattern' };
-  }
-  if (format?.type === 'grammar') {
-    return { type: 'grammar', grammar: format.grammar ?? '', param: 'response_format.grammar' };
-  }
-  if (format?.type === 'json_schema') {
-    return {
-      type: 'json-schema',
-      schema: format.json_schema?.schema ?? {},
-      strict: format.json_schema?.strict === true,
-      param: 'response_format.json_schema.schema',
-    };
-  }
-  return schema ? { type: 'json-schema', schema, param: 'response_schema' } : undefined;
-}
-
-function checkFormat(request: ChatCompletionRequest, model: ChatModelLimits): void {
-  const format = formatOf(request);
+function checkFormat(request: ChatCompletionRequest, format: ChatJobFormat | undefined, model: ChatModelLimits): void {
   if (request.response_schema && format?.param !== 'response_schema') {
     throw invalidField('response_schema and response_format exclude each other.', 'response_schema');
   }
@@ -114,14 +87,8 @@ function checkFormat(request: ChatCompletionRequest, model: ChatModelLimits): vo
   if ((request.response_schema ?? null) !== null) throw unsupported(model, 'structured output', 'response_schema');
 }
 
-/** Returns the requested effort, from either field; null without one or if reasoning is disabled. */
-export function effortOf({ reasoning, reasoning_effort: named }: ChatCompletionRequest): string | null {
-  return reasoning?.enabled === false ? null : (named ?? reasoning?.effort ?? null);
-}
-
-function checkReasoning(request: ChatCompletionRequest, model: ChatModelLimits): void {
+function checkReasoning(request: ChatCompletionRequest, effort: string | null, model: ChatModelLimits): void {
   const { supportsReasoning, supportsReasoningEffort, reasoningEffortOptions } = model.capabilities;
-  const effort = effortOf(request);
   const param = (request.reasoning_effort ?? null) === null ? 'reasoning.effort' : 'reasoning_effort';
   // `none` is always possible for a model that cannot reason.
   const idle = effort === null || (effort === 'none' && !supportsReasoning);
@@ -195,22 +162,55 @@ function requireAccess(problem: string | null, param: string): void {
   if (problem !== null) throw invalidField(problem, param, 'unsupported');
 }
 
-/** Throws `INVALID_REQUEST` naming the first field that the model's capabilities do not support. */
+/** A tool of this service that the model cannot use. */
+export interface UnusableTool {
+  /** Its field. */
+  path: string;
+  /** Why, as a message for the client. */
+  problem: string;
+}
+
+/** Returns the tools of this service that the model cannot use, where the request may go on without them. */
+function checkServerTools({ tools, areAll }: ServerTools, model: ChatModelLimits): UnusableTool[] {
+  const access = model.web ?? noWebAccess(model.id);
+  const unusable = tools.flatMap(({ type, path }) => {
+    const problem = type === 'x_search' ? access.xSearch : access.search;
+    return problem === null ? [] : [{ path, problem }];
+  });
+  const [first] = unusable;
+  const areOptional = model.serverToolsAreOptional === true && !areAll;
+  if (first === undefined || areOptional) return unusable;
+  throw invalidField(first.problem, `${first.path}.type`, 'unsupported');
+}
+
+/** What a request says in one of several fields, in effect. */
+export interface EffectiveFields {
+  parameters: ChatEffectiveParameters;
+  format: ChatJobFormat | undefined;
+  effort: string | null;
+  serverTools: ServerTools;
+}
+
+/**
+ * Throws `INVALID_REQUEST` naming the first field that the model's capabilities do not support. Returns the tools of this
+ * service that are left out instead.
+ */
 export function checkSupport(
   request: ChatCompletionRequest,
-  parameters: ChatEffectiveParameters,
+  { parameters, format, effort, serverTools }: EffectiveFields,
   { capabilities, ...limits }: ChatModelLimits,
-): void {
+): UnusableTool[] {
   const model: ChatModelLimits = {
     ...limits,
     capabilities: builtCapabilities({ type: 'text', family: limits.family, capabilities }),
   };
   checkCounts(request, model);
   for (const [position, message] of request.messages.entries()) checkMessage(message, position, model);
-  checkFormat(request, model);
-  checkReasoning(request, model);
+  checkFormat(request, format, model);
+  checkReasoning(request, effort, model);
   checkLogprobs(request, model);
   checkSearch(parameters, model);
-  checkServerTools(request, model.web ?? noWebAccess(model.id), model.serverToolsAreOptional === true);
+  const unusable = checkServerTools(serverTools, model);
   checkForeign(request, model);
+  return unusable;
 }

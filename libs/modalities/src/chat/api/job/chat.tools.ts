@@ -1,20 +1,22 @@
 import type { PlatformError } from '#common';
 import { invalidField } from '#gateway';
-import type { ChatJobPayload } from '../../contract/chat.job.js';
+import type { ChatJobFormat, ChatJobPayload } from '../../contract/chat.job.js';
 import type { ChatCompletionRequest } from '../../contract/chat.request.js';
 import { type ChatClientTool, chosenNameOf } from '../../contract/chat.tools.js';
 import { functionsOf } from './chat.functions.js';
 import { customToolOf, type GivenTool, type GivenTools, toolOf } from './chat.given-tools.js';
-import { formatOf } from './chat.support.js';
-import { hasOnlyServerTools, isClientTool } from './server-tools.js';
+import { isClientTool, serverToolsOf } from './server-tools.js';
 
 /** Longest JSON of all tools together, in characters. */
 const maxToolsLength = 1_000_000;
 
 type ToolMembers = Pick<ChatJobPayload, 'tools' | 'toolChoice' | 'allowedTools' | 'parallelToolCalls'>;
 
-/** What a request says of tools. Throws `INVALID_REQUEST` naming the first field that is wrong. */
-export function toolsOf(request: ChatCompletionRequest): ToolMembers {
+/**
+ * What a request says of tools; `format` is that of its texts, undefined for any. Throws `INVALID_REQUEST` naming the
+ * first field that is wrong.
+ */
+export function toolsOf(request: ChatCompletionRequest, format?: ChatJobFormat): ToolMembers {
   const { tools, choice, choiceField } = functionsOf(request) ?? namedTools(request);
   checkDistinct(tools);
   checkLength(tools);
@@ -25,13 +27,13 @@ export function toolsOf(request: ChatCompletionRequest): ToolMembers {
     if (forced || chosen.allowedTools !== undefined) throw invalidField(`${choiceField} needs tools.`, choiceField);
     return {};
   }
-  return { tools: tools.map(({ tool }) => tool), ...chosen, ...parallelOf(request, chosen) };
+  return { tools: tools.map(({ tool }) => tool), ...chosen, ...parallelOf(request, { ...chosen, format }) };
 }
 
 /** Tools of this service are no functions: the model does not call them in its response. */
 function namedTools(request: ChatCompletionRequest): GivenTools {
   const tools = (request.tools ?? []).flatMap((tool, index) => (isClientTool(tool) ? [clientTool(tool, index)] : []));
-  const isTheirs = hasOnlyServerTools(request) && typeof request.tool_choice === 'string';
+  const isTheirs = serverToolsOf(request).areAll && typeof request.tool_choice === 'string';
   return { tools, choice: isTheirs ? null : (request.tool_choice ?? null), choiceField: 'tool_choice' };
 }
 
@@ -86,11 +88,13 @@ function choiceOf(choice: unknown, param: string, known: ReadonlySet<string>): T
 }
 
 /** A response that is either one call or a document cannot hold several calls. */
-function parallelOf(request: ChatCompletionRequest, { toolChoice }: ToolMembers): ToolMembers {
-  const asked = request.parallel_tool_calls ?? null;
-  if (formatOf(request) === undefined || toolChoice === 'none')
-    return asked === null ? {} : { parallelToolCalls: asked };
-  if (asked === true) {
+function parallelOf(
+  request: ChatCompletionRequest,
+  { toolChoice, format }: ToolMembers & { format?: ChatJobFormat },
+): ToolMembers {
+  const parallel = request.parallel_tool_calls ?? null;
+  if (format === undefined || toolChoice === 'none') return parallel === null ? {} : { parallelToolCalls: parallel };
+  if (parallel === true) {
     throw invalidField('parallel_tool_calls must be false with a response format.', 'parallel_tool_calls');
   }
   return { parallelToolCalls: false };

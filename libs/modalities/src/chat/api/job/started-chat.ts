@@ -2,7 +2,7 @@ import type { JobQuote } from '#billing';
 import type { StartedJob } from '#gateway';
 import type { ChatEvent } from '../../contract/chat.events.js';
 import type { NormalizedChat } from './chat.normalizer.js';
-import type { WebCall } from '../web/web-source.js';
+import type { WebCall } from './web-source.js';
 
 /** An admitted chat, and the events of its job. */
 export interface StartedChat {

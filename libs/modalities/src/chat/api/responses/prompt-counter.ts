@@ -1,7 +1,7 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { JobQuote } from '#billing';
 import { PlatformError } from '#common';
-import { type HttpExchange, invalidField, JobRunner, RequestPipeline } from '#gateway';
+import { type HttpExchange, invalidField, JobRunner } from '#gateway';
 import { ApiConfig } from '#platform/config';
 import { callerOf } from '#platform/http';
 import type { ChatEvent } from '../../contract/chat.events.js';
@@ -9,13 +9,10 @@ import { chatJob, type ChatJobPayload } from '../../contract/chat.job.js';
 import { boundChat } from '../../contract/chat.meter.js';
 import type { ChatCompletionRequest } from '../../contract/chat.request.js';
 import { CacheScopes } from '../job/cache-scopes.js';
-import { ChatCharacters } from '../characters/chat-characters.js';
-import { chatModel, normalizeChat } from '../job/chat.normalizer.js';
-import { SystemPrompts } from '../chat/chat.system-prompt.js';
-import { refuseSealed } from '../chat/chat.sealing.js';
+import { CheckedChat } from '../job/checked-chat.js';
+import { ChatResolver } from '../chat/chat.resolver.js';
 import { ChatInputs } from '../inputs/chat-inputs.js';
 import { InputAdapters } from '../inputs/input-adapters.js';
-import { ChatWeb } from '../web/chat-web.js';
 
 /**
  * Counts the tokens of prompts: a worker renders and tokenizes them as it does for a response, and computes nothing. The
@@ -24,12 +21,9 @@ import { ChatWeb } from '../web/chat-web.js';
 @Injectable()
 export class PromptCounter {
   constructor(
-    @Inject(RequestPipeline) private readonly pipeline: Pick<RequestPipeline, 'open'>,
+    @Inject(ChatResolver) private readonly resolver: Pick<ChatResolver, 'resolve'>,
     @Inject(ChatInputs) private readonly inputs: ChatInputs,
     @Inject(InputAdapters) private readonly adapters: InputAdapters,
-    @Inject(ChatWeb) private readonly web: Pick<ChatWeb, 'accessOf'>,
-    @Inject(SystemPrompts) private readonly systemPrompts: Pick<SystemPrompts, 'of'>,
-    @Inject(ChatCharacters) private readonly characters: ChatCharacters,
     @Inject(CacheScopes) private readonly cacheScopes: CacheScopes,
     @Inject(JobRunner) private readonly runner: Pick<JobRunner, 'run'>,
     @Inject(ApiConfig) private readonly config: Pick<ApiConfig, 'chatDeadlineMs'>,
@@ -40,22 +34,17 @@ export class PromptCounter {
    * `ChatStarter.start` does, and with `INVALID_REQUEST` for a part that another model would have to read first.
    */
   async count(http: HttpExchange, request: ChatCompletionRequest): Promise<number> {
-    const character = await this.characters.of(request);
-    const opened = await this.pipeline.open(http, { name: character?.modelName ?? request.model, type: 'text' });
-    refuseSealed(http.request);
-    const prompts = { systemPrompt: await this.systemPrompts.of(opened.manifest), ...character?.prompts };
-    const web = this.web.accessOf(opened.manifest, {});
-    const model = { ...chatModel(opened.resolved, prompts), web, serverToolsAreOptional: true };
-    const checked = normalizeChat(request, model);
+    const { opened, model } = await this.resolver.resolve(http, request, { serverToolsAreOptional: true });
+    const checked = new CheckedChat(request, model);
     const limited = await opened.limit();
-    const adapted = this.adapters.plan(await this.inputs.prepare(request.messages, opened), opened);
-    const [unread] = adapted.params;
+    const readable = await this.inputs.prepare(request.messages, opened);
+    const [unread] = this.adapters.plan(readable, opened).params;
     if (unread !== undefined) {
       const message = `${unread} cannot be counted: another model has to turn it into text first.`;
       throw invalidField(message, unread, 'unsupported');
     }
     const account = callerOf(http.request);
-    const { payload: chat } = normalizeChat({ ...request, messages: adapted.bounded }, model, {}, checked);
+    const { payload: chat } = checked.with(readable);
     const payload: ChatJobPayload = {
       ...chat,
       n: 1,

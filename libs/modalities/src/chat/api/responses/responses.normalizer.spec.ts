@@ -3,7 +3,7 @@ import { PlatformError } from '#common';
 import { AccountCipher } from '#gateway';
 import { findIssues, validateWire } from '#platform/validation';
 import { ResponsesRequest } from '../../contract/responses/responses.request.js';
-import { formatOf } from '../job/chat.support.js';
+import { formatOf } from '../job/chat.format.js';
 import { toolsOf } from '../job/chat.tools.js';
 import { translateResponses } from './responses.normalizer.js';
 
