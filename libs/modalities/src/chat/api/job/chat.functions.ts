@@ -2,6 +2,7 @@ import { invalidField } from '#gateway';
 import type { ChatCompletionRequest } from '../../contract/chat.request.js';
 import { toolNameProblem } from '../../contract/chat.tools.js';
 import { type GivenTool, type GivenTools, toolOf } from './chat.given-tools.js';
+import { isObject } from '../../contract/json-object.js';
 
 /* `functions` and `function_call`, which OpenAI deprecated in favour of `tools` and `tool_choice`. */
 
@@ -53,8 +54,4 @@ function choiceOf(choice: unknown): unknown {
 
 function isAbsent(value: unknown): value is undefined | null {
   return value === undefined || value === null;
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -2,6 +2,7 @@ import { invalidField } from '#gateway';
 import type { ChatJobMessage, ChatJobToolCall } from '../../contract/chat.job.js';
 import type { ChatMessage } from '../../contract/chat.message.js';
 import { customArguments } from './custom-input.js';
+import { isObject } from '../../contract/json-object.js';
 
 /**
  * The members of each message that tools need, those of the deprecated `function_call` too. Throws `INVALID_REQUEST`
@@ -89,8 +90,4 @@ function parsed(text: string): unknown {
   } catch {
     return null;
   }
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
