@@ -54,7 +54,11 @@ describe('a modality', () => {
   it('exists', () => expect(slices).toContain('chat'));
 
   it.each(slices)('%s has the files of a slice', (slice) => {
-    const has = (file: string) => tracked.has(`libs/modalities/src/${slice}/${file}`);
+    // The files of a slice's main route lie in `api`, or in a folder of that route's name.
+    const has = (file: string) =>
+      [file, file.replace(/^api\//, `api/${slice}/`), file.replace(/^api\//, 'api/job/')].some((path) =>
+        tracked.has(`libs/modalities/src/${slice}/${path}`),
+      );
     // A slice with binary responses has no response DTO and no presenter.
     const isDescribed = slice !== 'speech';
     const required = [
@@ -79,7 +83,7 @@ describe('a modality', () => {
   // the rule `slices-admit-through-the-pipeline` keeps every other way to a job out of the slices.
   it.each(slices)('%s declares each of its routes that run a model as one that is held to its limits', (slice) => {
     const controllers = repositoryFiles.filter((path) =>
-      new RegExp(`^libs/modalities/src/${slice}/api/[^/]*[.]controller[.]ts$`).test(path),
+      new RegExp(`^libs/modalities/src/${slice}/api/(?:[^/]+/)?[^/]*[.]controller[.]ts$`).test(path),
     );
     const routes = controllers.flatMap((path) => readText(path).match(/@Post\('[^']*'\)(?:\n +@\w+\(.*\))*/g) ?? []);
     expect(routes).not.toEqual([]);

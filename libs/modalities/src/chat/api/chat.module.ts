@@ -6,13 +6,14 @@ import { GatewayModule } from '#gateway';
 import { ApiConfig } from '#platform/config';
 import { Logger } from '#platform/logging';
 import { WebModule } from '#web/nest';
-import { CacheScopes } from './cache-scopes.js';
+import { CacheScopes } from './job/cache-scopes.js';
 import { ChatCharacters } from './characters/chat-characters.js';
 import { ChatSources } from './characters/chat-sources.js';
-import { ChatController } from './chat.controller.js';
-import { ChatStarter } from './chat.starter.js';
-import { CompletionsController } from './completions.controller.js';
-import { SystemPrompts } from './chat.system-prompt.js';
+import { ChatController } from './chat/chat.controller.js';
+import { ChatResolver } from './chat/chat.resolver.js';
+import { ChatStarter } from './chat/chat.starter.js';
+import { CompletionsController } from './completions/completions.controller.js';
+import { SystemPrompts } from './chat/chat.system-prompt.js';
 import { AdaptedParts } from './inputs/adapted-parts.js';
 import { ChatImages } from './inputs/chat-images.js';
 import { ChatInputs, partReaders } from './inputs/chat-inputs.js';
@@ -24,11 +25,12 @@ import { ChatWeb } from './web/chat-web.js';
 import { PassageScores } from './web/passage-scores.js';
 import { WebDecision } from './web/web-decision.js';
 import { WebLookup } from './web/web-lookup.js';
-import { PromptCounter } from './prompt-counter.js';
-import { ResponsesController } from './responses.controller.js';
+import { PromptCounter } from './responses/prompt-counter.js';
+import { ResponsesController } from './responses/responses.controller.js';
 import { ResponseHistory } from './responses/response-history.js';
+import { ResponsesService } from './responses/responses.service.js';
 import { ResponsesOptions } from './responses/responses.options.js';
-import { StoredResponsesController } from './stored-responses.controller.js';
+import { StoredResponsesController } from './responses/stored-responses.controller.js';
 
 /** The routes of chat. The process provides an `InputTranscriber`, an `ImageDescriber` and a `TextEmbedder`. */
 @Module({
@@ -47,10 +49,12 @@ import { StoredResponsesController } from './stored-responses.controller.js';
     WebLookup,
     ChatCharacters,
     ChatSources,
+    ChatResolver,
     ChatStarter,
     PromptCounter,
     CacheScopes,
     ResponsesOptions,
+    ResponsesService,
     ResponseHistory,
     {
       provide: SystemPrompts,

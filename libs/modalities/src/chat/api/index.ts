@@ -1,3 +1,3 @@
-export { CacheScopes } from './cache-scopes.js';
+export { CacheScopes } from './job/cache-scopes.js';
 export { ChatModule } from './chat.module.js';
-export { writeFreely } from './free-chat.js';
+export { writeFreely } from './job/free-chat.js';

@@ -1,5 +1,6 @@
 import { BooleanField, CheckedField, ChoiceField, FreeObjectField, ObjectField, TextField } from '#platform/http';
 import { type NestedClass } from '#platform/validation';
+import { isObject } from './json-object.js';
 
 /* Tools and response formats of the OpenAI wire format. */
 
@@ -157,10 +158,6 @@ export const chatToolChoiceSchema = {
     { type: 'string' },
   ],
 };
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
 
 export function chatToolChoiceProblem(value: unknown): string | null {
   if (value === 'auto' || value === 'none' || value === 'required') return null;

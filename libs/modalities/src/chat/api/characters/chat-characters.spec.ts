@@ -37,8 +37,8 @@ describe('the character of a chat', () => {
   });
 
   it('does not continue plain texts', async () => {
-    const bare = { prompts: [{ text: 'Once' }] } as Parameters<ChatCharacters['of']>[1];
-    await expect(characters.of({ model: 'm:character_slug=ada' }, bare)).rejects.toMatchObject({
+    const raw = { prompts: [{ text: 'Once' }] } as Parameters<ChatCharacters['of']>[1];
+    await expect(characters.of({ model: 'm:character_slug=ada' }, raw)).rejects.toMatchObject({
       code: 'INVALID_REQUEST',
       param: 'model',
     });

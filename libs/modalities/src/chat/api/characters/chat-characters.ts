@@ -3,7 +3,8 @@ import { type Character, CharactersService, CharacterUses, defaultModel } from '
 import { invalidField } from '#gateway';
 import { parseModelName } from '#model-registry';
 import type { ChatCompletionRequest } from '../../contract/chat.request.js';
-import type { BarePrompts, PlatformPrompts } from '../chat.normalizer.js';
+import type { RawPrompts } from '../job/chat.normalizer.js';
+import type { PlatformPrompts } from '../job/chat.model.js';
 import { sourcesInstruction } from './source-texts.js';
 
 /** The character that a request takes on. */
@@ -30,7 +31,7 @@ export class ChatCharacters {
    */
   async of(
     { model, service_parameters: own }: Pick<ChatCompletionRequest, 'model' | 'service_parameters'>,
-    { prompts }: BarePrompts = {},
+    { prompts }: RawPrompts = {},
   ): Promise<ChatCharacter | null> {
     const { name, suffix } = parseModelName(model ?? defaultModel);
     const slug = own?.character_slug ?? suffix['character_slug'];

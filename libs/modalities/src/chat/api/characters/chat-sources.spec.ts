@@ -4,6 +4,7 @@ import { PlatformError } from '#common';
 import type { ModelRequest } from '#gateway';
 import type { TextEmbedder } from '#gateway/inputs';
 import type { ChatMessage } from '../../contract/chat.message.js';
+import type { StartedChat } from '../job/started-chat.js';
 import { ChatSources } from './chat-sources.js';
 
 const porter = { id: '1', slug: 'porter', documentsModel: 'embedder' } as Character;
@@ -51,12 +52,14 @@ describe('the sources of a chat', () => {
     const prepared = await sourcesOf(seen).prepare(model(4_096), porter, question);
     expect(seen.opened).toMatchObject([{ id: 'embedder', type: 'embedding', position: 0 }]);
     expect([prepared?.amountNano, seen.reserved]).toEqual([7n, []]);
-    const found = await prepared?.find(question, 50n);
+    const [found] = (await prepared?.run(question, { reservedNano: 50n })) ?? [];
     expect([seen.reserved, seen.counts]).toEqual([[50n], [4]]);
-    expect(found?.citations.map(({ url }) => url)).toEqual(['character:porter/a.md#0', 'character:porter/a.md#1']);
-    expect(found?.messages[0]?.content).toMatch(/^<sources>\n\[1\] a\.md\nText\.\n\n\[2\][^]*\n\nWhen\?$/);
+    const { chat } = prepared?.present({ chat: { parameters: {} } } as StartedChat) ?? {};
+    const citations = chat?.parameters.web_search_citations.map(({ url }) => url);
+    expect(citations).toEqual(['character:porter/a.md#0', 'character:porter/a.md#1']);
+    expect(found?.content).toMatch(/^<sources>\n\[1\] a\.md\nText\.\n\n\[2\][^]*\n\nWhen\?$/);
     const bound = prepared?.bound(question)[0]?.content;
-    expect(String(bound).length).toBeGreaterThan(String(found?.messages[0]?.content).length);
+    expect(String(bound).length).toBeGreaterThan(String(found?.content).length);
   });
 
   it.each([
@@ -65,7 +68,7 @@ describe('the sources of a chat', () => {
     [100_000, 4],
   ])('take their share of a context of %i tokens: %i', async (contextLength, count) => {
     const seen = nothingSeen();
-    await (await sourcesOf(seen).prepare(model(contextLength), porter, question))?.find(question, 7n);
+    await (await sourcesOf(seen).prepare(model(contextLength), porter, question))?.run(question, { reservedNano: 7n });
     expect(seen.counts).toEqual([count]);
   });
 

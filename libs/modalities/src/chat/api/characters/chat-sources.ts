@@ -6,6 +6,8 @@ import { type InputWork, TextEmbedder } from '#gateway/inputs';
 import { ApiConfig } from '#platform/config';
 import type { ChatMessage } from '../../contract/chat.message.js';
 import type { ChatSearchCitation } from '../../contract/chat.response.js';
+import type { PromptSource, SourceRun } from '../job/prompt-source.js';
+import type { StartedChat } from '../job/started-chat.js';
 import { beforeQuestion, citationsOf, longestSources, questionOf, sourcesText } from './source-texts.js';
 
 const maxPassages = 4;
@@ -15,12 +17,6 @@ const contextPerPassage = 512;
 const minSimilarity = 0.2;
 /** Number of the embedding among the input jobs of its request; input adapters count from 1. */
 const questionPosition = 0;
-
-/** The messages with the passages that were found, and the passages as the response lists them. */
-export interface FoundSources {
-  messages: ChatMessage[];
-  citations: ChatSearchCitation[];
-}
 
 /** Finds passages for the questions of characters with documents. The vector of a question is a job of its own. */
 @Injectable()
@@ -54,11 +50,15 @@ export class ChatSources {
 }
 
 /** The passages for one question. */
-export class RequestSources {
+export class RequestSources implements PromptSource {
+  readonly afterAdmissionMs = null;
+  readonly use = {};
+  private citations: ChatSearchCitation[] = [];
+
   constructor(
     private readonly character: Pick<Character, 'id' | 'slug'>,
     private readonly work: InputWork<number[]>,
-    private readonly found: { count: number; documents: Pick<CharacterDocuments, 'search'> },
+    private readonly search: { count: number; documents: Pick<CharacterDocuments, 'search'> },
   ) {}
 
   /** Worst-case price of the question's vector. */
@@ -66,9 +66,8 @@ export class RequestSources {
     return this.work.amountNano;
   }
 
-  /** Returns messages that are at least as long as those with the passages. */
   bound(messages: ChatMessage[]): ChatMessage[] {
-    return beforeQuestion(messages, longestSources(this.found.count));
+    return beforeQuestion(messages, longestSources(this.search.count));
   }
 
   /** Applies the limits of the embedding model. Rejects as `ModelRequest.limit` does. */
@@ -77,12 +76,19 @@ export class RequestSources {
   }
 
   /** Embeds the question, which is charged, and finds the passages. Rejects as `InputWork.run` does. */
-  async find(messages: ChatMessage[], reservedNano: NanoUsd): Promise<FoundSources> {
+  async run(messages: ChatMessage[], { reservedNano }: Pick<SourceRun, 'reservedNano'>): Promise<ChatMessage[]> {
     const vector = await this.work.run(reservedNano);
     const { id, slug } = this.character;
-    const closest = await this.found.documents.search(id, vector, this.found.count);
+    const closest = await this.search.documents.search(id, vector, this.search.count);
     const passages = closest.filter(({ similarity }) => similarity >= minSimilarity);
-    if (passages.length === 0) return { messages, citations: [] };
-    return { messages: beforeQuestion(messages, sourcesText(passages)), citations: citationsOf(slug, passages) };
+    if (passages.length === 0) return messages;
+    this.citations = citationsOf(slug, passages);
+    return beforeQuestion(messages, sourcesText(passages));
+  }
+
+  /** The response names the passages that the prompt holds. */
+  present({ chat, ...started }: StartedChat): StartedChat {
+    if (this.citations.length === 0) return { ...started, chat };
+    return { ...started, chat: { ...chat, parameters: { ...chat.parameters, web_search_citations: this.citations } } };
   }
 }

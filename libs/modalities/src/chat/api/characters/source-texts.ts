@@ -1,8 +1,8 @@
 import type { FoundPassage } from '#characters';
 import type { ChatMessage } from '../../contract/chat.message.js';
 import type { ChatSearchCitation } from '../../contract/chat.response.js';
-import { withoutFrame } from '../prompt-frames.js';
-import { changeLatestUser, latestUserText, prepended } from '../latest-user-message.js';
+import { withoutFrame } from '../job/prompt-frames.js';
+import { changeLatestUser, latestUserText, prepended } from '../job/latest-user-message.js';
 
 /** Closed by the same mark; a passage cannot contain either. */
 const mark = 'sources';

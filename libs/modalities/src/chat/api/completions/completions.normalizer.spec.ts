@@ -6,7 +6,7 @@ import { noCapabilities } from '#model-registry/manifest';
 import { validateWire } from '#platform/validation';
 import { ChatJobPayload } from '../../contract/chat.job.js';
 import { CompletionRequest } from '../../contract/completions/completion.request.js';
-import { normalizeChat } from '../chat.normalizer.js';
+import { normalizeChat } from '../job/chat.normalizer.js';
 import { translateCompletion } from './completions.normalizer.js';
 
 const model = {
@@ -23,8 +23,8 @@ const model = {
 
 function normalize(changes: object) {
   const wire = validateWire(CompletionRequest, { model: 'tiny', prompt: 'Once', ...changes });
-  const { chat, bare } = translateCompletion(wire);
-  return normalizeChat(chat, { ...model, capabilities: { ...noCapabilities, supportsLogProbs: true } }, bare);
+  const { chat, raw } = translateCompletion(wire);
+  return normalizeChat(chat, { ...model, capabilities: { ...noCapabilities, supportsLogProbs: true } }, raw);
 }
 
 function refusalOf(changes: object): PlatformError {

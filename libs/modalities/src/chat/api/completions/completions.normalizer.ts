@@ -2,12 +2,12 @@ import { invalidField } from '#gateway';
 import type { ChatJobPrompt } from '../../contract/chat.job.js';
 import { ChatCompletionRequest } from '../../contract/chat.request.js';
 import type { CompletionPrompt, CompletionRequest } from '../../contract/completions/completion.request.js';
-import type { BarePrompts } from '../chat.normalizer.js';
+import type { RawPrompts } from '../job/chat.normalizer.js';
 
 /** A text completion as a chat request without messages, and the texts to continue. */
 export interface TranslatedCompletion {
   chat: ChatCompletionRequest;
-  bare: BarePrompts;
+  raw: RawPrompts;
 }
 
 /** OpenAI's default, which its clients rely on. */
@@ -28,7 +28,7 @@ export function translateCompletion(request: CompletionRequest): TranslatedCompl
       ? { max_completion_tokens: 0 }
       : { max_tokens: request.max_tokens ?? defaultMaxTokens }),
   });
-  return { chat, bare: { prompts: promptsOf(request.prompt), ...(request.echo === true ? { echo: true } : {}) } };
+  return { chat, raw: { prompts: promptsOf(request.prompt), ...(request.echo === true ? { echo: true } : {}) } };
 }
 
 function refuseUnsupported(request: CompletionRequest): void {

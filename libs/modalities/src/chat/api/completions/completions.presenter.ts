@@ -5,8 +5,8 @@ import type { Pricing } from '#model-registry/manifest';
 import type { ChatEvent } from '../../contract/chat.events.js';
 import { chatCost, choiceCount } from '../../contract/chat.meter.js';
 import type { CompletionChoice, CompletionResponse } from '../../contract/completions/completion.response.js';
-import type { NormalizedChat } from '../chat.normalizer.js';
-import { presentUsage } from '../chat.presenter.js';
+import type { NormalizedChat } from '../job/chat.normalizer.js';
+import { presentUsage } from '../chat/chat.presenter.js';
 import { CompletionScores } from './completion-scores.js';
 
 /** The members that every chunk of a completion repeats. */

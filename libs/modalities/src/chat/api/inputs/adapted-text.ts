@@ -1,4 +1,4 @@
-import { withoutFindingFrames } from '../prompt-frames.js';
+import { withoutFindingFrames } from '../job/prompt-frames.js';
 
 const sources = { audio: 'an audio message', video: 'the sound of a video' } as const;
 

@@ -5,8 +5,9 @@ import { Egress } from '#egress';
 import { decodeInline, isDataUrl } from '#media';
 import { callerOf } from '#platform/http';
 import type { ChatFile, ChatFilePart, ChatPart } from '../../contract/chat.message.js';
-import { chatModel, maxPromptBytes } from '../chat.normalizer.js';
-import { withoutFrame } from '../prompt-frames.js';
+import { chatModel } from '../job/chat.model.js';
+import { maxPromptBytes } from '../job/prompt-length.js';
+import { withoutFrame } from '../job/prompt-frames.js';
 import type { PartContext, PartReader } from './part-reader.js';
 
 const maxFileBytes = 25 * 1024 * 1024;

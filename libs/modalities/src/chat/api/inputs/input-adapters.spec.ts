@@ -7,7 +7,8 @@ import { exampleManifest } from '#test/example-manifest';
 import { tone, wavFile } from '#test/wav-file';
 import type { ChatMessage, ChatPart } from '../../contract/chat.message.js';
 import { AdaptedParts } from './adapted-parts.js';
-import { InputAdapters } from './input-adapters.js';
+import { PromptSources } from '../job/prompt-source.js';
+import { type AdaptedMessages, InputAdapters } from './input-adapters.js';
 
 const transcriptNano = 100n;
 
@@ -68,7 +69,8 @@ function adaptersOn({ adapter = 'ears', texts = ['one', 'two', 'three'], fails =
   const videos = { of: () => ({}) } as never;
   const parts = new AdaptedParts(pipeline as never, transcriber, {} as ImageDescriber, artifacts, videos, config);
   const adapters = new InputAdapters(parts);
-  return { steps, headers, recordings, opened, plan: (messages: ChatMessage[]) => adapters.plan(messages, request) };
+  const plan = (messages: ChatMessage[]) => ({ messages, adapted: adapters.plan(messages, request) });
+  return { steps, headers, recordings, opened, plan };
 }
 
 function audio(bytes: Buffer = wavFile(tone(0.1)), format = 'wav'): ChatPart {
@@ -77,13 +79,22 @@ function audio(bytes: Buffer = wavFile(tone(0.1)), format = 'wav'): ChatPart {
 
 const text: ChatPart = { type: 'text', text: 'Hi' };
 const user = (...content: ChatPart[]): ChatMessage => ({ role: 'user', content });
-const order = { minNano: () => 7n };
+
+/** Runs the adapters of a request that costs `minNano` itself. */
+async function run(
+  { messages, adapted }: { messages: ChatMessage[]; adapted: AdaptedMessages },
+  minNano: (messages: ChatMessage[]) => bigint = () => 7n,
+): Promise<ChatMessage[]> {
+  const sources = new PromptSources([adapted]);
+  await sources.limit();
+  return await sources.runJobs(messages, { minNano, signal: new AbortController().signal });
+}
 
 describe('input adapters', () => {
   it('turn each recording into a marked transcript, in place', async () => {
     const { plan, headers, opened, recordings } = adaptersOn({ texts: ['one', ''] });
     const messages: ChatMessage[] = [{ role: 'system', content: 'Be brief.' }, user(text, audio()), user(audio())];
-    expect(await plan(messages).run(order)).toEqual([
+    expect(await run(plan(messages))).toEqual([
       messages[0],
       user(text, { type: 'text', text: '[Transcript of an audio message]\none\n[End of transcript]' }),
       user({ type: 'text', text: '[Transcript of an audio message: no speech]' }),
@@ -98,29 +109,29 @@ describe('input adapters', () => {
 
   it('leave messages alone that hold no sound, or whose model names no adapter', () => {
     const messages = [user(text)];
-    expect(adaptersOn().plan(messages)).toMatchObject({ isEmpty: true, bounded: messages });
+    const { adapted } = adaptersOn().plan(messages);
+    expect([adapted.isEmpty, adapted.bound(messages)]).toEqual([true, messages]);
     const unread = [user(audio())];
-    expect(adaptersOn({ adapter: '' }).plan(unread)).toMatchObject({ isEmpty: true, bounded: unread });
+    const { adapted: none } = adaptersOn({ adapter: '' }).plan(unread);
+    expect([none.isEmpty, none.bound(unread)]).toEqual([true, unread]);
   });
 
   it('bound the prompt by the context before anything is decoded', () => {
     const { plan, steps } = adaptersOn();
-    const { bounded } = plan([user(text, audio(Buffer.from('not a recording')))]);
-    expect(bounded).toEqual([user(text, { type: 'text', text: '.'.repeat(40) })]);
+    const { adapted, messages } = plan([user(text, audio(Buffer.from('not a recording')))]);
+    expect(adapted.bound(messages)).toEqual([user(text, { type: 'text', text: '.'.repeat(40) })]);
     expect(steps).toEqual([]);
   });
 
   it('reserve first what all transcripts and the chat itself cost, then what is left', async () => {
     const { plan, steps } = adaptersOn();
-    await plan([user(audio(), audio(), audio())]).run(order);
+    await run(plan([user(audio(), audio(), audio())]));
     expect(steps.slice(3)).toEqual(['limit 1', 'limit 2', 'limit 3', 'run 1 307', 'run 2 207', 'run 3 107']);
   });
 
   it('quote the chat with the longest transcripts, up to the context', async () => {
     const quoted: ChatMessage[][] = [];
-    await adaptersOn()
-      .plan([user(audio())])
-      .run({ minNano: (messages) => (quoted.push(messages), 0n) });
+    await run(adaptersOn().plan([user(audio())]), (messages) => (quoted.push(messages), 0n));
     expect(quoted).toEqual([[user({ type: 'text', text: '.'.repeat(40) })]]);
   });
 
@@ -129,13 +140,13 @@ describe('input adapters', () => {
     ['limit', ['prepare 1', 'prepare 2', 'limit 1', 'limit 2']],
   ] as const)('run nothing if the step "%s" of one part fails', async (name, expected) => {
     const { plan, steps, headers } = adaptersOn({ fails: { [name]: 2 } });
-    await expect(plan([user(audio(), audio())]).run(order)).rejects.toThrow(`${name} failed`);
+    await expect(run(plan([user(audio(), audio())]))).rejects.toThrow(`${name} failed`);
     expect([steps, headers]).toEqual([expected, {}]);
   });
 
   it('run no further part after one that failed', async () => {
     const { plan, steps } = adaptersOn({ fails: { run: 1 } });
-    await expect(plan([user(audio(), audio())]).run(order)).rejects.toThrow('run failed');
+    await expect(run(plan([user(audio(), audio())]))).rejects.toThrow('run failed');
     expect(steps.at(-1)).toBe('run 1 207');
   });
 
@@ -154,7 +165,7 @@ describe('input adapters', () => {
 
   it('give PCM, which has no header, a WAV header of 24 kHz', async () => {
     const { plan, recordings } = adaptersOn();
-    await plan([user(audio(Buffer.alloc(96), 'pcm16'), audio(Buffer.alloc(97), 'pcm24'))]).run(order);
+    await run(plan([user(audio(Buffer.alloc(96), 'pcm16'), audio(Buffer.alloc(97), 'pcm24'))]));
     const headers = recordings.map(({ source }) => {
       const bytes = 'bytes' in source ? source.bytes : Buffer.alloc(0);
       return [
@@ -173,9 +184,9 @@ describe('input adapters', () => {
 
   it('run and reserve nothing for what the same account sent before', async () => {
     const { plan, steps } = adaptersOn({ texts: ['one', 'two'], adapterCacheMb: 1 });
-    const first = await plan([user(audio())]).run(order);
+    const first = await run(plan([user(audio())]));
     expect(steps).toEqual(['prepare 1', 'limit 1', 'run 1 107']);
-    const again = await plan([user(audio())]).run(order);
+    const again = await run(plan([user(audio())]));
     expect(steps.slice(3)).toEqual(['prepare 2']);
     expect(again).toEqual(first);
   });

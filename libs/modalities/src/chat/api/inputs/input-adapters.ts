@@ -3,7 +3,15 @@ import type { NanoUsd } from '#common';
 import type { ModelRequest } from '#gateway';
 import { builtCapabilities } from '#model-registry/manifest';
 import type { ChatMessage, ChatPart } from '../../contract/chat.message.js';
-import { type AdaptedPart, AdaptedParts, type PreparedPart } from './adapted-parts.js';
+import type { PromptSource, SourceRun } from '../job/prompt-source.js';
+import type { StartedChat } from '../job/started-chat.js';
+import {
+  type AdaptedPart,
+  AdaptedParts,
+  type AdapterRun,
+  type PreparedPart,
+  type RequestParts,
+} from './adapted-parts.js';
 import { maxVideos } from './chat-videos.js';
 import { checkPartCounts, findParts, type PartPosition, withTexts } from './content-parts.js';
 
@@ -11,12 +19,6 @@ import { checkPartCounts, findParts, type PartPosition, withTexts } from './cont
 const maxParts: Record<AdaptedPart['type'], number> = { input_audio: 16, video_url: maxVideos, image_url: 10 };
 
 type AdaptedPosition = PartPosition<AdaptedPart>;
-
-/** What the request that holds the parts reserves next. */
-export interface NextReservation {
-  /** The least that the request itself costs with these messages, in nano-USD. */
-  minNano: (messages: ChatMessage[]) => NanoUsd;
-}
 
 /**
  * Turns parts that a model cannot take into text, through the models that its manifest names under `inputAdapters`.
@@ -30,25 +32,7 @@ export class InputAdapters {
   plan(messages: ChatMessage[], opened: ModelRequest): AdaptedMessages {
     const positions = findParts(messages, adaptedTypesOf(opened));
     checkPartCounts(positions, (type) => maxParts[type as AdaptedPart['type']]);
-    return new AdaptedMessages(messages, positions, boundOf(opened), (next) =>
-      this.run(messages, { positions, opened, next }),
-    );
-  }
-
-  private async run(
-    messages: ChatMessage[],
-    { positions, opened, next }: { positions: AdaptedPosition[]; opened: ModelRequest; next: NextReservation },
-  ): Promise<ChatMessage[]> {
-    const ofRequest = this.parts.of(opened);
-    const parts: PreparedPart[] = [];
-    for (const { part, param } of positions) parts.push(await ofRequest.prepare(part, param));
-    const runs = parts.flatMap((part) => part.runs);
-    // Nothing runs, and nothing is charged, before each job is within its limits.
-    for (const run of runs) await run.limit();
-    const texts = await runAll(messages, parts, { ...next, maxBytes: boundOf(opened) });
-    const names = new Set(runs.map(({ input, modelId }) => `${input}=${modelId}`));
-    void opened.http.reply.header('x-service-input-adapter', [...names].join(', '));
-    return texts;
+    return new AdaptedMessages(positions, opened, () => this.parts.of(opened));
   }
 }
 
@@ -61,25 +45,18 @@ function adaptedTypesOf({ manifest }: ModelRequest): Set<AdaptedPart['type']> {
   return types.add('image_url').add('video_url');
 }
 
-/** Returns the bytes of a text that is not shorter than the context: a token is at least one byte. */
-function boundOf({ manifest }: ModelRequest): number {
-  return manifest.contextLength ?? 0;
-}
-
-/** The messages of a request whose parts are turned into text. */
-export class AdaptedMessages {
-  /** The messages with a text in place of each part that is at least as long as what it becomes, up to the context. */
-  readonly bounded: ChatMessage[];
+/** The parts of a request that are turned into text. */
+export class AdaptedMessages implements PromptSource {
+  readonly afterAdmissionMs = null;
+  readonly use = {};
+  /** Null before `limit`. */
+  private parts: PreparedPart[] | null = null;
 
   constructor(
-    messages: ChatMessage[],
     private readonly positions: readonly AdaptedPosition[],
-    boundBytes: number,
-    private readonly work: (next: NextReservation) => Promise<ChatMessage[]>,
-  ) {
-    const placeholder = this.isEmpty ? '' : '.'.repeat(boundBytes);
-    this.bounded = withTexts(messages, new Map(positions.map(({ part }) => [part, placeholder])));
-  }
+    private readonly opened: ModelRequest,
+    private readonly partsOf: () => Pick<RequestParts, 'prepare'>,
+  ) {}
 
   /** The fields of the parts. */
   get params(): string[] {
@@ -90,38 +67,53 @@ export class AdaptedMessages {
     return this.positions.length === 0;
   }
 
-  /**
-   * Runs the adapters one after the other and returns the messages with their texts. Sets `x-service-input-adapter`.
-   * Rejects as `RequestParts.prepare` and the methods of its result do; jobs that ran before stay charged.
-   */
-  run(next: NextReservation): Promise<ChatMessage[]> {
-    return this.work(next);
+  get amountNano(): NanoUsd {
+    return this.runs.reduce((sum, { amountNano }) => sum + amountNano, 0n);
   }
-}
 
-/**
- * The first reservation also covers the jobs after it and the request itself, so that an account that cannot pay for all
- * is charged for nothing.
- */
-async function runAll(
-  messages: ChatMessage[],
-  parts: readonly PreparedPart[],
-  { minNano, maxBytes }: NextReservation & { maxBytes: number },
-): Promise<ChatMessage[]> {
-  const longest = parts.map(({ part, runs }) => {
-    const bytes = runs.reduce((sum, run) => sum + run.maxBytes, 0);
-    return [part, '.'.repeat(Math.min(maxBytes, bytes))] as const;
-  });
-  let leftNano = parts.flatMap(({ runs }) => runs).reduce((sum, { amountNano }) => sum + amountNano, 0n);
-  leftNano += minNano(withTexts(messages, new Map(longest)));
-  const texts = new Map<ChatPart, string>();
-  for (const { part, runs, textOf } of parts) {
-    const results: (readonly string[])[] = [];
-    for (const run of runs) {
-      results.push(await run.run(leftNano));
-      leftNano -= run.amountNano;
-    }
-    texts.set(part, textOf(results));
+  /** A text of a part may fill the context, until it is known how long its recording or how many its images are. */
+  bound(messages: ChatMessage[]): ChatMessage[] {
+    // A token is at least one byte.
+    const maxBytes = this.opened.manifest.contextLength ?? 0;
+    const known = this.parts?.map(({ part, runs }) => {
+      const bytes = runs.reduce((sum, run) => sum + run.maxBytes, 0);
+      return [part, Math.min(maxBytes, bytes)] as const;
+    });
+    const lengths = known ?? this.positions.map(({ part }) => [part, maxBytes] as const);
+    return withTexts(messages, new Map(lengths.map(([part, bytes]) => [part, '.'.repeat(bytes)])));
   }
-  return withTexts(messages, texts);
+
+  /** Stores and checks each part. Rejects as `RequestParts.prepare` and `ModelRequest.limit` do. */
+  async limit(): Promise<void> {
+    const ofRequest = this.partsOf();
+    const parts: PreparedPart[] = [];
+    for (const { part, param } of this.positions) parts.push(await ofRequest.prepare(part, param));
+    this.parts = parts;
+    for (const run of this.runs) await run.limit();
+  }
+
+  /** Runs the adapters one after the other. Sets `x-service-input-adapter`. Rejects as `AdapterRun.run` does. */
+  async run(messages: ChatMessage[], { reservedNano }: Pick<SourceRun, 'reservedNano'>): Promise<ChatMessage[]> {
+    let leftNano = reservedNano;
+    const texts = new Map<ChatPart, string>();
+    for (const { part, runs, textOf } of this.parts ?? []) {
+      const results: (readonly string[])[] = [];
+      for (const run of runs) {
+        results.push(await run.run(leftNano));
+        leftNano -= run.amountNano;
+      }
+      texts.set(part, textOf(results));
+    }
+    const names = new Set(this.runs.map(({ input, modelId }) => `${input}=${modelId}`));
+    void this.opened.http.reply.header('x-service-input-adapter', [...names].join(', '));
+    return withTexts(messages, texts);
+  }
+
+  present(started: StartedChat): StartedChat {
+    return started;
+  }
+
+  private get runs(): AdapterRun[] {
+    return (this.parts ?? []).flatMap(({ runs }) => runs);
+  }
 }

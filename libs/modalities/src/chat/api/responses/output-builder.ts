@@ -8,9 +8,9 @@ import type {
   ResponsesOutputItem,
   ResponsesReasoningOutput,
 } from '../../contract/responses/responses.response.js';
-import { presentLogprobs } from '../chat.presenter.js';
-import type { WebCall } from '../web/web-source.js';
-import { CustomInputReader } from '../custom-input.js';
+import { presentLogprobs } from '../chat/chat.presenter.js';
+import type { WebCall } from '../job/web-source.js';
+import { CustomInputReader } from '../job/custom-input.js';
 import type { ToolNames } from './tool-names.js';
 import { urlCitations } from './url-citations.js';
 import { presentWebCall } from './web-calls.js';

@@ -9,7 +9,7 @@ import { validateWire } from '#platform/validation';
 import { ChatJobPayload } from '../../contract/chat.job.js';
 import { ChatCompletionRequest } from '../../contract/chat.request.js';
 import { ResponsesRequest } from '../../contract/responses/responses.request.js';
-import { normalizeChat } from '../chat.normalizer.js';
+import { normalizeChat } from '../job/chat.normalizer.js';
 import { translateResponses } from './responses.normalizer.js';
 
 /* Requests of agents with one part that is wrong in some way: accepted, or refused by a field that the client sent. */

@@ -12,9 +12,10 @@ import type {
   ResponsesPlainMessageItem,
   ResponsesReasoningItem,
 } from '../../contract/responses/responses.items.js';
-import { customArguments } from '../custom-input.js';
+import { customArguments } from '../job/custom-input.js';
 import { FieldNames } from './field-names.js';
 import { chatToolName } from './tool-names.js';
+import { isObject } from '../../contract/json-object.js';
 
 /** Decrypts `encrypted_content`; null if it cannot. */
 export type OpenReasoning = (content: string) => string | null;
@@ -37,10 +38,6 @@ interface NamedPart {
   part: ResponsesPart;
   /** Its field in the request. */
   name: string;
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 function textOf(part: ResponsesPart | Record<string, unknown>): string {

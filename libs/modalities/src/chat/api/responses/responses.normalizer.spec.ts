@@ -3,8 +3,8 @@ import { PlatformError } from '#common';
 import { AccountCipher } from '#gateway';
 import { findIssues, validateWire } from '#platform/validation';
 import { ResponsesRequest } from '../../contract/responses/responses.request.js';
-import { formatOf } from '../chat.support.js';
-import { toolsOf } from '../chat.tools.js';
+import { formatOf } from '../job/chat.format.js';
+import { toolsOf } from '../job/chat.tools.js';
 import { translateResponses } from './responses.normalizer.js';
 
 const sealed = new AccountCipher('5c'.repeat(32), 'reasoning items');

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { PlatformError } from '#common';
 import type { ChatEvent } from '../../contract/chat.events.js';
 import type { ResponsesResponse } from '../../contract/responses/responses.response.js';
-import type { WebCall } from '../web/web-source.js';
+import type { WebCall } from '../job/web-source.js';
 import { FieldNames } from './field-names.js';
 import type { OutputOptions } from './output-builder.js';
 import { ResponsesCollector, ResponsesStreamPresenter } from './responses.presenter.js';

@@ -7,7 +7,7 @@ import type {
   ResponsesUsage,
   ResponsesWarning,
 } from '../../contract/responses/responses.response.js';
-import type { NormalizedChat } from '../chat.normalizer.js';
+import type { NormalizedChat } from '../job/chat.normalizer.js';
 
 /** Members of a response that do not change while it is generated. */
 export type ResponsesHead = Omit<

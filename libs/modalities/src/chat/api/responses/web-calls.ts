@@ -1,5 +1,5 @@
 import type { ResponsesWebSearchCall } from '../../contract/responses/responses.response.js';
-import type { WebCall } from '../web/web-source.js';
+import type { WebCall } from '../job/web-source.js';
 import { isDocument } from '../characters/source-texts.js';
 
 /** Builds the item of a lookup as it is after its end. */

@@ -4,11 +4,13 @@ import type { ChatJobPayload } from '../../contract/chat.job.js';
 import type { ChatMessage } from '../../contract/chat.message.js';
 import { minChatNano, quoteChat } from '../../contract/chat.meter.js';
 import { ChatCompletionRequest } from '../../contract/chat.request.js';
-import { normalizeChat, type ChatModel } from '../chat.normalizer.js';
+import type { ChatModel } from '../job/chat.model.js';
+import { preparationOf } from '../chat/prepared-chat.js';
+import { CheckedChat } from '../job/checked-chat.js';
 import { ChatWebPlan } from './chat-web-plan.js';
 import { scoreByWords } from './passage-words.js';
 import type { WebRequest } from './web-request.js';
-import type { WebSource } from './web-source.js';
+import type { WebSource } from '../job/web-source.js';
 
 const model: ChatModel = {
   id: 'searcher',
@@ -22,8 +24,8 @@ const model: ChatModel = {
   suffix: {},
 };
 const messages: ChatMessage[] = [{ role: 'user', content: 'When is high water?' }];
-const normalize = (given: ChatMessage[]) =>
-  normalizeChat(Object.assign(new ChatCompletionRequest(), { model: 'searcher', messages: given }), model);
+const request = Object.assign(new ChatCompletionRequest(), { model: 'searcher', messages });
+const checked = new CheckedChat(request, model);
 const search: WebRequest = { kind: 'search', query: 'high water', decides: false };
 const page = (content: string): WebSource => ({ title: 'A page', url: 'https://page.example', content, date: null });
 
@@ -47,31 +49,29 @@ function planOf({ request = search, maxBytes = 4_000, maxMs = 1_000, sources = [
   const decide = () => Promise.resolve(null);
   const score = (passages: readonly string[]) => scoreByWords('high water', passages);
   const plan = new ChatWebPlan(lookup, { request, accountId: 'a', decide, score, cites: true, maxBytes, maxMs });
+  const worst = (): ChatJobPayload => ({ ...checked.with(plan.bound(messages)).payload, ...plan.use });
   const complete = (signal = new AbortController().signal): Promise<ChatJobPayload> =>
-    plan
-      .preparationOf(messages, normalize)
-      .complete({ ...plan.worst(messages, normalize).payload, maxTokens: 7 }, signal);
-  return { plan, complete };
+    preparationOf(plan, { checked, messages }).complete({ ...worst(), maxTokens: 7 }, signal);
+  return { plan, worst, complete };
 }
 
 describe('the reservation of a chat that looks something up', () => {
-  const tariff = { ...model, pricing: { input: { usd: 1, diem: 1 }, output: { usd: 2, diem: 2 } } };
+  const pricedModel = { ...model, pricing: { input: { usd: 1, diem: 1 }, output: { usd: 2, diem: 2 } } };
   const long = Array.from({ length: 5 }, () => page('水 water <|im_end|> '.repeat(2_000)));
 
   it.each([300, 1_000, 3_999])('covers whatever is found, with %i bytes', async (maxBytes) => {
     for (const sources of [[], long.slice(0, 1), long]) {
-      const { plan, complete } = planOf({ maxBytes, sources });
-      const worst = quoteChat({ ...plan.worst(messages, normalize).payload, maxTokens: 7 }, tariff).amountNanoUsd;
-      expect(quoteChat(await complete(), tariff).amountNanoUsd).toBeLessThanOrEqual(worst);
+      const { worst, complete } = planOf({ maxBytes, sources });
+      const reserved = quoteChat({ ...worst(), maxTokens: 7 }, pricedModel).amountNanoUsd;
+      expect(quoteChat(await complete(), pricedModel).amountNanoUsd).toBeLessThanOrEqual(reserved);
     }
   });
 
   it('counts a search at the highest price, and each page', () => {
-    const without = minChatNano(normalize(messages).payload, { ...tariff, pricing: null });
+    const without = minChatNano(checked.chat.payload, { ...pricedModel, pricing: null });
     expect(without).toBe(0n);
     const amountOf = (request: WebRequest) =>
-      quoteChat(planOf({ request }).plan.worst(messages, normalize).payload, { ...tariff, pricing: null })
-        .amountNanoUsd;
+      quoteChat(planOf({ request }).worst(), { ...pricedModel, pricing: null }).amountNanoUsd;
     expect(amountOf(search)).toBe(10_000_000n);
     expect(amountOf({ kind: 'scrape', urls: ['https://a', 'https://b'], skipped: 0 })).toBe(20_000_000n);
   });
@@ -84,14 +84,14 @@ describe('the payload of a job', () => {
     const payload = await complete();
     expect(payload).toMatchObject({ maxTokens: 7, webPages: 1 });
     expect(payload.webSearches).toBeUndefined();
-    const { chat } = plan.presented(normalize(messages), {} as never);
+    const { chat } = plan.present({ chat: checked.chat, job: {} as never });
     expect(chat.parameters.web_search_citations).toMatchObject([{ url: 'https://page.example' }]);
     expect(chat.parameters.web_search_error).toContain('/bad failed. Further addresses were not read: 1.');
   });
 
   it('is the plain conversation where the model declines', async () => {
     const { complete } = planOf({ request: { ...search, decides: true } });
-    expect(await complete()).toEqual({ ...normalize(messages).payload, maxTokens: 7 });
+    expect(await complete()).toEqual({ ...checked.chat.payload, maxTokens: 7 });
   });
 
   it('says that nothing was found, and pays for the search', async () => {
@@ -106,6 +106,8 @@ describe('the payload of a job', () => {
     const { plan, complete } = planOf({ maxBytes: 100, search: () => Promise.reject(new Error('It searched.')) });
     const payload = await complete();
     expect(payload.webSearches).toBeUndefined();
-    expect(plan.presented(normalize(messages), {} as never).chat.parameters.web_search_error).toContain('no room');
+    expect(plan.present({ chat: checked.chat, job: {} as never }).chat.parameters.web_search_error).toContain(
+      'no room',
+    );
   });
 });

@@ -1,23 +1,19 @@
-import type { OrderPreparation } from '#gateway';
-import type { ChatJobPayload } from '../../contract/chat.job.js';
 import type { ChatMessage } from '../../contract/chat.message.js';
 import type { WebUse } from '../../contract/chat.web-meter.js';
-import type { NormalizedChat } from '../chat.normalizer.js';
+import type { PromptSource, SourceRun } from '../job/prompt-source.js';
 import { citedJob } from './cited-job.js';
-import type { StartedChat } from './started-chat.js';
+import type { StartedChat } from '../job/started-chat.js';
 import type { WebLookup } from './web-lookup.js';
 import { type ScorePassages, trimSources } from './trim-sources.js';
 import { withWeb } from './web-prompt.js';
 import type { WebRequest } from './web-request.js';
-import { nothingFound, type WebCall, type WebFindings, type WebObserver } from './web-source.js';
+import { nothingFound, type WebCall, type WebFindings, type WebObserver } from '../job/web-source.js';
 import { writeWebBlock } from './web-text.js';
 
 /** A block that is shorter holds no source. */
 const minBlockBytes = 256;
 
 const noRoom = 'The conversation leaves no room for web sources in the context of the model.';
-
-type Normalize = (messages: ChatMessage[]) => NormalizedChat;
 
 /** Called before the first lookup. */
 type Begun = (asked: WebCall['asked'][]) => Promise<void> | undefined;
@@ -40,49 +36,51 @@ interface PlanOptions {
  * What one request looks up. It happens after the admission of the job, whose reservation covers the most that it may
  * cost, and before the queue: a slow site keeps no worker and no connection waiting.
  */
-export class ChatWebPlan {
-  private findings = nothingFound;
+export class ChatWebPlan implements PromptSource {
+  readonly amountNano = 0n;
+  private findings: WebFindings | null = null;
 
   constructor(
     private readonly lookup: Pick<WebLookup, 'search' | 'read' | 'maxSearchNano'>,
     private readonly options: PlanOptions,
   ) {}
 
-  /** The request with texts in place of what will be found that are not shorter, and the most that it is charged for. */
-  worst(messages: ChatMessage[], normalize: Normalize): NormalizedChat {
+  get afterAdmissionMs(): number {
+    return this.options.maxMs;
+  }
+
+  /** What succeeded; before the lookup, the most that may. */
+  get use(): WebUse {
+    return this.findings?.use ?? this.maxUse;
+  }
+
+  bound(messages: ChatMessage[]): ChatMessage[] {
     const { cites, maxBytes } = this.options;
-    const block = '.'.repeat(this.hasRoom ? maxBytes : 1);
-    const chat = normalize(withWeb(messages, { block, cites }));
-    return { ...chat, payload: { ...chat.payload, ...this.maxUse } };
+    return withWeb(messages, { block: '.'.repeat(this.hasRoom ? maxBytes : 1), cites });
   }
 
-  /** Looks things up for an admitted job, which `observer` follows. Rejects as `normalize` does. */
-  preparationOf(
-    messages: ChatMessage[],
-    normalize: Normalize,
-    observer?: WebObserver,
-  ): OrderPreparation<ChatJobPayload> {
-    const { cites, maxBytes, maxMs } = this.options;
-    const complete = async (admitted: ChatJobPayload, signal: AbortSignal): Promise<ChatJobPayload> => {
-      this.findings = await this.run(signal, observer);
-      const { sources, use, isDeclined = false } = this.findings;
-      const block = writeWebBlock(sources, maxBytes).text;
-      const enriched = isDeclined ? messages : withWeb(messages, { block, cites });
-      const { messages: complete } = normalize(enriched).payload;
-      return { ...withoutUse(admitted), messages: complete, ...use };
-    };
-    return { maxMs, complete };
+  /** The limits of the chat are all that it has. */
+  limit(): Promise<void> {
+    return Promise.resolve();
   }
 
-  /** The started request with what was found. */
-  presented({ parameters, ...rest }: NormalizedChat, job: StartedChat['job']): StartedChat {
-    const { sources, problem } = this.findings;
+  /** Looks things up for an admitted job, which `observer` follows. Never rejects. */
+  async run(messages: ChatMessage[], { signal, observer }: Omit<SourceRun, 'reservedNano'>): Promise<ChatMessage[]> {
+    const { cites, maxBytes } = this.options;
+    const findings = await this.find(signal, observer);
+    this.findings = findings;
+    if (findings.isDeclined === true) return messages;
+    return withWeb(messages, { block: writeWebBlock(findings.sources, maxBytes).text, cites });
+  }
+
+  present({ chat: { parameters, ...rest }, job, ...started }: StartedChat): StartedChat {
+    const { sources, problem, calls } = this.findings ?? nothingFound;
     const shown = sources.map(({ date, ...source }) => (date === null ? source : { ...source, date }));
     // Behind the sources that texts cite by number come the documents of a character.
     const citations = [...shown, ...parameters.web_search_citations];
     const found = { web_search_citations: citations, ...(problem === null ? {} : { web_search_error: problem }) };
     const chat = { ...rest, parameters: { ...parameters, ...found } };
-    return { chat, job: this.options.cites ? citedJob(job, sources.length) : job, webCalls: this.findings.calls };
+    return { ...started, chat, job: this.options.cites ? citedJob(job, sources.length) : job, webCalls: calls };
   }
 
   private get hasRoom(): boolean {
@@ -97,7 +95,7 @@ export class ChatWebPlan {
   }
 
   /** Never rejects: what does not work in time is left out. Returns at once when `signal` aborts. */
-  private async run(signal: AbortSignal, observer?: WebObserver): Promise<WebFindings> {
+  private async find(signal: AbortSignal, observer?: WebObserver): Promise<WebFindings> {
     if (!this.hasRoom) return { ...nothingFound, problem: noRoom };
     const { request, maxMs, maxBytes } = this.options;
     const inTime = AbortSignal.any([signal, AbortSignal.timeout(maxMs)]);
@@ -148,9 +146,4 @@ export class ChatWebPlan {
     if (skipped > 0) problems.push(`Further addresses were not read: ${skipped}.`);
     return { sources, use: { webPages: sources.length }, calls, problem: problems.join(' ') || null };
   }
-}
-
-function withoutUse(payload: ChatJobPayload): ChatJobPayload {
-  const { webSearches: _searches, webSearchNano: _price, webPages: _pages, ...rest } = payload;
-  return rest;
 }

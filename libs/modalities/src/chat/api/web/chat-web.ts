@@ -3,16 +3,16 @@ import type { ModelRequest } from '#gateway';
 import { type ModelManifest, usesWeb } from '#model-registry/manifest';
 import { ApiConfig } from '#platform/config';
 import { callerOf } from '#platform/http';
-import type { ChatCompletionRequest } from '../../contract/chat.request.js';
 import { promptBytes } from '../../contract/chat.meter.js';
-import type { BarePrompts, NormalizedChat } from '../chat.normalizer.js';
+import type { CheckedChat } from '../job/checked-chat.js';
+import type { NormalizedChat, RawPrompts } from '../job/chat.normalizer.js';
 import { ChatWebPlan } from './chat-web-plan.js';
 import { PassageScores } from './passage-scores.js';
 import type { ScorePassages } from './trim-sources.js';
-import { noWebAccess, type WebAccess } from './web-access.js';
+import { noWebAccess, type WebAccess } from '../job/web-access.js';
 import { WebDecision } from './web-decision.js';
 import { WebLookup } from './web-lookup.js';
-import { latestUserText } from '../latest-user-message.js';
+import { latestUserText } from '../job/latest-user-message.js';
 import { webRequestOf } from './web-request.js';
 import { xRequestOf } from './x-search.js';
 
@@ -30,21 +30,22 @@ export class ChatWeb {
   ) {}
 
   /** What a model may look up: models that follow instructions, and those whose manifest says so. */
-  accessOf(manifest: ModelManifest, { prompts }: BarePrompts): WebAccess {
+  accessOf(manifest: ModelManifest, { prompts }: RawPrompts): WebAccess {
     // A text to continue has no message that asks something.
     if (prompts !== undefined) return noWebAccess(manifest.id);
     const xSearch = this.lookup.xAccess(manifest);
     return { ...noWebAccess(manifest.id), ...(usesWeb(manifest) ? this.lookup.access : {}), xSearch };
   }
 
-  /** What a checked request looks up; null if nothing. */
+  /** What a checked request looks up, which joins the prompt of `chat`; null if nothing. */
   plan(
     { parameters, payload }: NormalizedChat,
-    wire: ChatCompletionRequest,
-    { contextLength, web, opened }: { contextLength: number; web: WebAccess; opened: ModelRequest },
+    { request: body, model }: Pick<CheckedChat, 'request' | 'model'>,
+    opened: ModelRequest,
   ): ChatWebPlan | null {
-    const { messages } = wire;
-    const request = webRequestOf(parameters, messages, xRequestOf(wire, parameters));
+    const { messages } = body;
+    const request = webRequestOf(parameters, messages, xRequestOf(body, parameters));
+    const { contextLength, web = noWebAccess(model.id) } = model;
     const problem = request?.kind === 'search' ? (request.x === undefined ? web.search : web.xSearch) : null;
     if (request === null || problem !== null) return null;
     const { chatWebMs: maxMs, chatWebTokens } = this.config;

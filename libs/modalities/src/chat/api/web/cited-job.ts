@@ -1,4 +1,4 @@
-import type { StartedChat } from './started-chat.js';
+import type { StartedChat } from '../job/started-chat.js';
 import type { ChatEvent, TextDeltaEvent } from '../../contract/chat.events.js';
 import { ReferenceFilter } from './reference-filter.js';
 

@@ -2,7 +2,7 @@ import { describe, expect, it, vi } from 'vitest';
 import { countTurns } from '#test/count-turns';
 import { scoreByWords } from './passage-words.js';
 import { trimSources } from './trim-sources.js';
-import type { WebSource } from './web-source.js';
+import type { WebSource } from '../job/web-source.js';
 import { writeWebBlock } from './web-text.js';
 
 const { signal } = new AbortController();

@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import { splitIntoPassages } from '#characters';
-import type { WebSource } from './web-source.js';
+import type { WebSource } from '../job/web-source.js';
 import { cutToBytes, neutralize, roomForContents } from './web-text.js';
 
 /** Of a longer page, only the beginning is read. */

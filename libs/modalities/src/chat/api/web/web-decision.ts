@@ -3,8 +3,8 @@ import { JobRunner, type ModelRequest } from '#gateway';
 import { ApiConfig } from '#platform/config';
 import { callerOf } from '#platform/http';
 import { Logger } from '#platform/logging';
-import { CacheScopes } from '../cache-scopes.js';
-import { writeFreely } from '../free-chat.js';
+import { CacheScopes } from '../job/cache-scopes.js';
+import { writeFreely } from '../job/free-chat.js';
 import { queryOf } from './web-request.js';
 
 const instruction =

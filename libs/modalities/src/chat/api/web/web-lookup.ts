@@ -4,8 +4,8 @@ import type { ModelManifest } from '#model-registry/manifest';
 import { ApiConfig } from '#platform/config';
 import { Logger } from '#platform/logging';
 import { PageReader, type PageRequest, WebFault, WebSearch } from '#web';
-import type { WebAccess } from './web-access.js';
-import type { WebSource } from './web-source.js';
+import type { WebAccess } from '../job/web-access.js';
+import type { WebSource } from '../job/web-source.js';
 import { isWithin, sitesOfX, type XFilter } from './x-search.js';
 
 const resultCount = 5;

@@ -1,5 +1,5 @@
 import type { ChatMessage } from '../../contract/chat.message.js';
-import { changeLatestUser, prepended } from '../latest-user-message.js';
+import { changeLatestUser, prepended } from '../job/latest-user-message.js';
 
 /* How what was found in the web enters the conversation: as a part of the latest user message, with a note before it. */
 

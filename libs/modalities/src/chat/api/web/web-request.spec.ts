@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { processorMs } from '#test/processor-time';
 import type { ChatMessage } from '../../contract/chat.message.js';
-import { effectiveParameters } from '../chat.parameters.js';
+import { effectiveParameters } from '../job/chat.parameters.js';
 import { readDecision } from './web-decision.js';
 import { addressesIn, webRequestOf } from './web-request.js';
 

@@ -1,7 +1,7 @@
 import type { ChatMessage } from '../../contract/chat.message.js';
 import type { ChatEffectiveParameters } from '../../contract/chat.response.js';
 import type { XFilter, XRequest } from './x-search.js';
-import { latestUserText } from '../latest-user-message.js';
+import { latestUserText } from '../job/latest-user-message.js';
 
 /** What a request asks of the web. */
 export type WebRequest =

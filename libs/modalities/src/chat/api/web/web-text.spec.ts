@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { seededRandom } from '#test/seeded-random';
 import type { ChatMessage } from '../../contract/chat.message.js';
-import { latestUserText } from '../latest-user-message.js';
+import { latestUserText } from '../job/latest-user-message.js';
 import { withWeb } from './web-prompt.js';
-import type { WebSource } from './web-source.js';
+import type { WebSource } from '../job/web-source.js';
 import { writeWebBlock } from './web-text.js';
 
 /* Pages that try to be more than material. */

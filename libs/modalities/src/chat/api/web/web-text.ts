@@ -1,4 +1,4 @@
-import type { WebSource } from './web-source.js';
+import type { WebSource } from '../job/web-source.js';
 
 const maxTitleLength = 200;
 const maxUrlLength = 500;

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { findIssues } from '#platform/validation';
 import { ChatCompletionRequest } from '../../contract/chat.request.js';
 import { ChatServerTool } from '../../contract/chat.tools.js';
-import { effectiveParameters } from '../chat.parameters.js';
+import { effectiveParameters } from '../job/chat.parameters.js';
 import { isWithin, sitesOfX, xRequestOf } from './x-search.js';
 
 function asked(more: object) {

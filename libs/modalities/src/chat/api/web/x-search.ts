@@ -1,7 +1,7 @@
 import type { ChatCompletionRequest } from '../../contract/chat.request.js';
 import type { ChatEffectiveParameters } from '../../contract/chat.response.js';
 import type { ChatServerTool } from '../../contract/chat.tools.js';
-import { isClientTool, requiresServerTool } from './server-tools.js';
+import { isClientTool, requiresServerTool } from '../job/server-tools.js';
 
 /** Hosts of X. */
 const hosts = ['x.com', 'twitter.com'];

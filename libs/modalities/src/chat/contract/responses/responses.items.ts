@@ -3,17 +3,14 @@ import { ApiExtraModels } from '@nestjs/swagger';
 import { CheckedField, ChoiceField, TextField } from '#platform/http';
 import { type NestedClass, nest } from '#platform/validation';
 import { ChatAudioPart, ChatFilePart, ChatTextPart, ChatVideoPart } from '../chat.message.js';
+import { isObject } from '../json-object.js';
+import { CallIdField, IdField, NameField, NamespaceField, StatusField, TypeField } from './request-fields.js';
 
 /*
  * Input items of the Responses wire format and their content parts, as the public OpenAI reference and the Open
  * Responses specification (https://www.openresponses.org/specification) describe them.
  */
 
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
-const itemStatuses = ['completed', 'in_progress', 'incomplete'] as const;
 const imageDetails = ['auto', 'low', 'high', 'original'] as const;
 
 const anyItems = { type: 'array', items: { nullable: true } };
@@ -23,19 +20,13 @@ function listProblem(value: unknown): string | null {
 }
 
 export class ResponsesInputText {
-  @ChoiceField(['input_text'], { required: true, description: 'Type of the part.', example: 'input_text' })
-  type!: 'input_text';
-
-  @TextField({ required: true, description: 'The text.', example: 'Tell me a story.' })
-  text!: string;
+  @TypeField('input_text', 'part', 'input_text') type!: 'input_text';
+  @TextField({ required: true, description: 'The text.', example: 'Tell me a story.' }) text!: string;
 }
 
 export class ResponsesOutputText {
-  @ChoiceField(['output_text'], { required: true, description: 'Type of the part.' })
-  type!: 'output_text';
-
-  @TextField({ required: true, description: 'Text of an earlier response.' })
-  text!: string;
+  @TypeField('output_text', 'part') type!: 'output_text';
+  @TextField({ required: true, description: 'Text of an earlier response.' }) text!: string;
 
   @CheckedField({
     name: 'isAnnotations',
@@ -47,11 +38,8 @@ export class ResponsesOutputText {
 }
 
 export class ResponsesRefusal {
-  @ChoiceField(['refusal'], { required: true, description: 'Type of the part.' })
-  type!: 'refusal';
-
-  @TextField({ required: true, description: 'Refusal of an earlier response.' })
-  refusal!: string;
+  @TypeField('refusal', 'part') type!: 'refusal';
+  @TextField({ required: true, description: 'Refusal of an earlier response.' }) refusal!: string;
 }
 
 function imageProblem(value: unknown): string | null {
@@ -87,28 +75,22 @@ class ResponsesImage {
 }
 
 export class ResponsesInputImage extends ResponsesImage {
-  @ChoiceField(['input_image'], { required: true, description: 'Type of the part.' })
-  type!: 'input_image';
+  @TypeField('input_image', 'part') type!: 'input_image';
 }
 
 /** The same under the name of chat completions, with or without the object around its URL. */
 export class ResponsesImageUrl extends ResponsesImage {
-  @ChoiceField(['image_url'], { required: true, description: 'Type of the part.' })
-  type!: 'image_url';
+  @TypeField('image_url', 'part') type!: 'image_url';
 }
 
 export class ResponsesInputFile {
-  @ChoiceField(['input_file'], { required: true, description: 'Type of the part.' })
-  type!: 'input_file';
+  @TypeField('input_file', 'part') type!: 'input_file';
 
   @TextField({ description: 'A data URL; at most 25 MB decoded. One of `file_data` and `file_url` is required.' })
   file_data?: string;
 
-  @TextField({ description: 'A public URL.' })
-  file_url?: string;
-
-  @TextField({ description: 'Name of the file.', example: 'report.pdf' })
-  filename?: string;
+  @TextField({ description: 'A public URL.' }) file_url?: string;
+  @TextField({ description: 'Name of the file.', example: 'report.pdf' }) filename?: string;
 }
 
 const partClasses = {
@@ -159,19 +141,13 @@ class ResponsesMessageBase {
   @ChoiceField(roles, { required: true, description: 'Author of the message; `developer` is equivalent to `system`.' })
   role!: (typeof roles)[number];
 
-  @ContentField()
-  content!: string | ResponsesPart[];
-
-  @TextField({ description: 'Id of the item, echoed.' })
-  id?: string;
-
-  @ChoiceField(itemStatuses, { description: 'Status of the item, echoed.' })
-  status?: string;
+  @ContentField() content!: string | ResponsesPart[];
+  @IdField() id?: string;
+  @StatusField() status?: string;
 }
 
 export class ResponsesMessageItem extends ResponsesMessageBase {
-  @ChoiceField(['message'], { required: true, description: 'Type of the item.', example: 'message' })
-  type!: 'message';
+  @TypeField('message', 'item', 'message') type!: 'message';
 }
 
 /** A message without its type, as in chat completions. */
@@ -190,11 +166,8 @@ function reasoningTextsProblem(value: unknown): string | null {
 export type ReasoningTexts = string | (string | { type?: string; text: string })[];
 
 export class ResponsesReasoningItem {
-  @ChoiceField(['reasoning'], { required: true, description: 'Type of the item.' })
-  type!: 'reasoning';
-
-  @TextField({ nullable: true, description: 'Id of the item, echoed.' })
-  id?: string | null;
+  @TypeField('reasoning', 'item') type!: 'reasoning';
+  @IdField({ nullable: true }) id?: string | null;
 
   @CheckedField({
     name: 'isReasoningSummary',
@@ -222,39 +195,22 @@ export class ResponsesReasoningItem {
   @TextField({ nullable: true, description: 'The reasoning, encrypted by this service for this account.' })
   encrypted_content?: string | null;
 
-  @ChoiceField(itemStatuses, { nullable: true, description: 'Status of the item, echoed.' })
-  status?: string | null;
+  @StatusField({ nullable: true }) status?: string | null;
 }
 
 export class ResponsesFunctionCallItem {
-  @ChoiceField(['function_call'], { required: true, description: 'Type of the item.' })
-  type!: 'function_call';
-
-  @TextField({ description: 'Id of the item, echoed.' })
-  id?: string;
-
-  @TextField({ required: true, description: 'Id of the call.', example: 'call_1' })
-  call_id!: string;
-
-  @TextField({ required: true, description: 'Name of the function.', example: 'get_weather' })
-  name!: string;
-
-  @TextField({ nullable: true, description: 'Namespace of the function, if it has one.' })
-  namespace?: string | null;
-
-  @TextField({ required: true, description: 'Its arguments as JSON.', example: '{"city":"Paris"}' })
-  arguments!: string;
-
-  @ChoiceField(itemStatuses, { description: 'Status of the item, echoed.' })
-  status?: string;
+  @TypeField('function_call', 'item') type!: 'function_call';
+  @IdField() id?: string;
+  @CallIdField('Id of the call.') call_id!: string;
+  @NameField('function', 'get_weather') name!: string;
+  @NamespaceField('function') namespace?: string | null;
+  @TextField({ required: true, description: 'Its arguments as JSON.', example: '{"city":"Paris"}' }) arguments!: string;
+  @StatusField() status?: string;
 }
 
 class CallOutput {
-  @TextField({ description: 'Id of the item, echoed.' })
-  id?: string;
-
-  @TextField({ required: true, description: 'Id of the call this is the result of.', example: 'call_1' })
-  call_id!: string;
+  @IdField() id?: string;
+  @CallIdField('Id of the call this is the result of.') call_id!: string;
 
   @CheckedField({
     name: 'isCallOutput',
@@ -276,54 +232,33 @@ class CallOutput {
   })
   output!: unknown;
 
-  @ChoiceField(itemStatuses, { description: 'Status of the item, echoed.' })
-  status?: string;
+  @StatusField() status?: string;
 }
 
 export class ResponsesFunctionCallOutputItem extends CallOutput {
-  @ChoiceField(['function_call_output'], { required: true, description: 'Type of the item.' })
-  type!: 'function_call_output';
+  @TypeField('function_call_output', 'item') type!: 'function_call_output';
 }
 
 export class ResponsesCustomToolCallItem {
-  @ChoiceField(['custom_tool_call'], { required: true, description: 'Type of the item.' })
-  type!: 'custom_tool_call';
-
-  @TextField({ description: 'Id of the item, echoed.' })
-  id?: string;
-
-  @TextField({ required: true, description: 'Id of the call.', example: 'call_1' })
-  call_id!: string;
-
-  @TextField({ required: true, description: 'Name of the tool.', example: 'apply_patch' })
-  name!: string;
-
-  @TextField({ nullable: true, description: 'Namespace of the tool, if it has one.' })
-  namespace?: string | null;
-
-  @TextField({ required: true, description: 'Its input.' })
-  input!: string;
-
-  @ChoiceField(itemStatuses, { description: 'Status of the item, echoed.' })
-  status?: string;
+  @TypeField('custom_tool_call', 'item') type!: 'custom_tool_call';
+  @IdField() id?: string;
+  @CallIdField('Id of the call.') call_id!: string;
+  @NameField('tool', 'apply_patch') name!: string;
+  @NamespaceField('tool') namespace?: string | null;
+  @TextField({ required: true, description: 'Its input.' }) input!: string;
+  @StatusField() status?: string;
 }
 
 export class ResponsesCustomToolCallOutputItem extends CallOutput {
-  @ChoiceField(['custom_tool_call_output'], { required: true, description: 'Type of the item.' })
-  type!: 'custom_tool_call_output';
+  @TypeField('custom_tool_call_output', 'item') type!: 'custom_tool_call_output';
 }
 
 const webCallStatuses = ['completed', 'failed', 'in_progress', 'incomplete', 'searching'] as const;
 
 export class ResponsesWebSearchCallItem {
-  @ChoiceField(['web_search_call'], { required: true, description: 'Type of the item.' })
-  type!: 'web_search_call';
-
-  @TextField({ description: 'Id of the item, echoed.' })
-  id?: string;
-
-  @ChoiceField(webCallStatuses, { description: 'Status of the item, echoed.' })
-  status?: string;
+  @TypeField('web_search_call', 'item') type!: 'web_search_call';
+  @IdField() id?: string;
+  @StatusField({ values: webCallStatuses }) status?: string;
 
   @CheckedField({
     name: 'isWebAction',
@@ -336,19 +271,15 @@ export class ResponsesWebSearchCallItem {
 }
 
 export class ResponsesItemReference {
-  @ChoiceField(['item_reference'], { required: true, description: 'Type of the item.' })
-  type!: 'item_reference';
-
-  @TextField({ required: true, description: 'Id of an item; refused, because no item is kept.' })
-  id!: string;
+  @TypeField('item_reference', 'item') type!: 'item_reference';
+  @TextField({ required: true, description: 'Id of an item; refused, because no item is kept.' }) id!: string;
 }
 
 /** A reference without its type. */
 export class ResponsesPlainReference {
   declare type?: undefined;
 
-  @TextField({ required: true, description: 'Id of an item; refused, because no item is kept.' })
-  id!: string;
+  @TextField({ required: true, description: 'Id of an item; refused, because no item is kept.' }) id!: string;
 }
 
 const itemClasses = {

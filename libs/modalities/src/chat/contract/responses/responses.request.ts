@@ -20,6 +20,7 @@ import {
   responsesToolClasses,
   responsesToolOf,
 } from './responses.tools.js';
+import { isObject } from '../json-object.js';
 
 /* Body of `POST /responses`. Its fields are checked once more as those of the chat request they are translated to. */
 
@@ -44,10 +45,6 @@ export interface ResponsesFormat {
   schema?: object;
   strict?: boolean | null;
   description?: string;
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 function formatProblem(value: unknown): string | null {
@@ -81,13 +78,11 @@ export class ResponsesTextOptions {
   })
   format?: ResponsesFormat | null;
 
-  @ChoiceField(['low', 'medium', 'high'], { description: 'Accepted without effect.' })
-  verbosity?: string | null;
+  @ChoiceField(['low', 'medium', 'high'], { description: 'Accepted without effect.' }) verbosity?: string | null;
 }
 
 export class ResponsesStreamOptions {
-  @BooleanField({ description: 'Accepted without effect: events are not padded.' })
-  include_obfuscation?: boolean;
+  @BooleanField({ description: 'Accepted without effect: events are not padded.' }) include_obfuscation?: boolean;
 }
 
 /** The members of `service_parameters` that this route has; others are dropped. */
@@ -98,17 +93,10 @@ export class ResponsesServiceParameters {
   @BooleanField({ description: 'False: trusted hardware only, even with end-to-end encryption headers.' })
   enable_e2ee?: boolean;
 
-  @ChoiceField(['auto', 'off', 'on'], { description: 'Web search by the service.' })
-  enable_web_search?: string;
-
-  @BooleanField({ description: 'Fetch up to 5 URLs of the latest user message.' })
-  enable_web_scraping?: boolean;
-
-  @BooleanField({ description: 'Cite sources as `[REF]0[/REF]`.' })
-  enable_web_citations?: boolean;
-
-  @BooleanField({ description: 'Prepend the model’s default system prompt.' })
-  include_service_system_prompt?: boolean;
+  @ChoiceField(['auto', 'off', 'on'], { description: 'Web search by the service.' }) enable_web_search?: string;
+  @BooleanField({ description: 'Fetch up to 5 URLs of the latest user message.' }) enable_web_scraping?: boolean;
+  @BooleanField({ description: 'Cite sources as `[REF]0[/REF]`.' }) enable_web_citations?: boolean;
+  @BooleanField({ description: 'Prepend the model’s default system prompt.' }) include_service_system_prompt?: boolean;
 
   @BooleanField({ description: 'Search results in the first chunk of a stream.' })
   include_search_results_in_stream?: boolean;
@@ -177,17 +165,13 @@ export class ResponsesRequest {
   model!: string;
 
   // Before the input, which templates replace: the first problem is the one that is named.
-  @RefusedField('prompt templates are not kept here; send the instructions')
-  prompt?: unknown;
-
-  @InputField()
-  input!: string | ResponsesItem[];
+  @RefusedField('prompt templates are not kept here; send the instructions') prompt?: unknown;
+  @InputField() input!: string | ResponsesItem[];
 
   @TextField({ nullable: true, description: 'A system message before the input.', example: 'You are brief.' })
   instructions?: string | null;
 
-  @BooleanField({ description: 'Respond with server-sent events.', example: false })
-  stream?: boolean | null;
+  @BooleanField({ description: 'Respond with server-sent events.', example: false }) stream?: boolean | null;
 
   @ObjectField(ResponsesStreamOptions, { description: 'Options of a streamed response.' })
   stream_options?: ResponsesStreamOptions | null;
@@ -221,8 +205,7 @@ export class ResponsesRequest {
   @ObjectField(ResponsesReasoning, { nullable: true, description: 'Options of reasoning.' })
   reasoning?: ResponsesReasoning | null;
 
-  @ObjectField(ResponsesTextOptions, { description: 'Options of the text.' })
-  text?: ResponsesTextOptions | null;
+  @ObjectField(ResponsesTextOptions, { description: 'Options of the text.' }) text?: ResponsesTextOptions | null;
 
   @ObjectListField(responsesToolOf, responsesToolClasses, {
     maxItems: 256,
@@ -245,8 +228,7 @@ export class ResponsesRequest {
   @IntegerField({ minimum: 1, description: 'Accepted without effect: no tool runs here.' })
   max_tool_calls?: number | null;
 
-  @BooleanField({ description: 'True is the same as `enable_web_search: "on"`.' })
-  web_search?: boolean | null;
+  @BooleanField({ description: 'True is the same as `enable_web_search: "on"`.' }) web_search?: boolean | null;
 
   @CheckedField({
     name: 'isInclude',
@@ -288,11 +270,8 @@ export class ResponsesRequest {
   @TextField({ description: '`extended` and `24h`: keep the cached prompt before others for a day.' })
   prompt_cache_retention?: string | null;
 
-  @TextField({ description: 'Accepted without effect.' })
-  user?: string | null;
-
-  @TextField({ description: 'Accepted without effect.' })
-  safety_identifier?: string | null;
+  @TextField({ description: 'Accepted without effect.' }) user?: string | null;
+  @TextField({ description: 'Accepted without effect.' }) safety_identifier?: string | null;
 
   @ChoiceField(['auto', 'default', 'flex', 'scale', 'priority'], { description: 'Accepted without effect.' })
   service_tier?: string | null;

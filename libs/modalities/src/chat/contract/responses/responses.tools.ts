@@ -1,46 +1,31 @@
 import { BooleanField, ChoiceField, FreeObjectField, ObjectField, ObjectListField, TextField } from '#platform/http';
 import { type NestedClass } from '#platform/validation';
 import { ChatFunction, DayField, HandlesField } from '../chat.tools.js';
+import { isObject } from '../json-object.js';
+import { NameField, TypeField } from './request-fields.js';
 
 /* Tools of the Responses wire format. */
 
 /** A function that the client runs, as the OpenAI reference has it. */
 export class ResponsesFunctionTool {
-  @ChoiceField(['function'], { required: true, description: 'Type of the tool.', example: 'function' })
-  type!: 'function';
-
-  @TextField({ required: true, description: 'Name of the function.', example: 'get_weather' })
-  name!: string;
-
-  @TextField({ nullable: true, description: 'What the function does.' })
-  description?: string | null;
-
-  @FreeObjectField({ nullable: true, description: 'JSON schema of the arguments.' })
-  parameters?: object | null;
-
-  @BooleanField({ nullable: true, description: 'Arguments follow the schema exactly.' })
-  strict?: boolean | null;
+  @TypeField('function', 'tool', 'function') type!: 'function';
+  @NameField('function', 'get_weather') name!: string;
+  @TextField({ nullable: true, description: 'What the function does.' }) description?: string | null;
+  @FreeObjectField({ nullable: true, description: 'JSON schema of the arguments.' }) parameters?: object | null;
+  @BooleanField({ nullable: true, description: 'Arguments follow the schema exactly.' }) strict?: boolean | null;
 }
 
 /** The same, nested as in chat completions. */
 export class ResponsesNestedFunctionTool {
-  @ChoiceField(['function'], { required: true, description: 'Type of the tool.', example: 'function' })
-  type!: 'function';
-
-  @ObjectField(ChatFunction, { required: true, description: 'The function.' })
-  function!: ChatFunction;
+  @TypeField('function', 'tool', 'function') type!: 'function';
+  @ObjectField(ChatFunction, { required: true, description: 'The function.' }) function!: ChatFunction;
 }
 
 /** A tool of the client whose input is free text instead of arguments. */
 export class ResponsesCustomTool {
-  @ChoiceField(['custom'], { required: true, description: 'Type of the tool.', example: 'custom' })
-  type!: 'custom';
-
-  @TextField({ required: true, description: 'Name of the tool.', example: 'apply_patch' })
-  name!: string;
-
-  @TextField({ nullable: true, description: 'What the tool does.' })
-  description?: string | null;
+  @TypeField('custom', 'tool', 'custom') type!: 'custom';
+  @NameField('tool', 'apply_patch') name!: string;
+  @TextField({ nullable: true, description: 'What the tool does.' }) description?: string | null;
 
   @FreeObjectField({
     nullable: true,
@@ -68,23 +53,15 @@ export class ResponsesServerTool {
   })
   external_web_access?: boolean;
 
-  @HandlesField('Of `x_search`: only posts of these accounts.')
-  allowed_x_handles?: string[] | null;
-
-  @HandlesField('Of `x_search`: no posts of these accounts.')
-  excluded_x_handles?: string[] | null;
-
-  @DayField('Of `x_search`: first day of the posts.')
-  from_date?: string | null;
-
-  @DayField('Of `x_search`: last day of the posts.')
-  to_date?: string | null;
+  @HandlesField('Of `x_search`: only posts of these accounts.') allowed_x_handles?: string[] | null;
+  @HandlesField('Of `x_search`: no posts of these accounts.') excluded_x_handles?: string[] | null;
+  @DayField('Of `x_search`: first day of the posts.') from_date?: string | null;
+  @DayField('Of `x_search`: last day of the posts.') to_date?: string | null;
 }
 
 /** A tool of any other type; it is skipped, which `warnings` of the response says. */
 export class ResponsesOtherTool {
-  @TextField({ required: true, description: 'Type of the tool.', example: 'local_shell' })
-  type!: string;
+  @TextField({ required: true, description: 'Type of the tool.', example: 'local_shell' }) type!: string;
 }
 
 /** A tool in a namespace. */
@@ -93,14 +70,12 @@ export type ResponsesMemberTool =
 
 /** Tools of one origin, such as a server of tools; calls name it beside the tool. */
 export class ResponsesNamespaceTool {
-  @ChoiceField(['namespace'], { required: true, description: 'Type of the tool.', example: 'namespace' })
-  type!: 'namespace';
+  @TypeField('namespace', 'tool', 'namespace') type!: 'namespace';
 
   @TextField({ required: true, minLength: 1, description: 'Name of the namespace.', example: 'calendar' })
   name!: string;
 
-  @TextField({ nullable: true, description: 'What the tools are for.' })
-  description?: string | null;
+  @TextField({ nullable: true, description: 'What the tools are for.' }) description?: string | null;
 
   @ObjectListField(
     memberToolOf,
@@ -148,43 +123,26 @@ export const responsesToolOf: NestedClass = (tool) => {
   return serverToolTypes.some((known) => known === tool.type) ? ResponsesServerTool : memberToolOf(tool);
 };
 
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
+const modes = ['auto', 'none', 'required'];
+
+const text = { type: 'string' };
+
+/** The schema of an object that names its type. */
+function typedSchema(type: string, properties: object, required: string[]) {
+  const members = { type: { type: 'string', enum: [type] }, ...properties };
+  return { type: 'object', properties: members, required: ['type', ...required] };
 }
 
-const modes = ['auto', 'none', 'required'];
+const functionName = { type: 'object', properties: { name: text }, required: ['name'] };
+const allowedMode = { type: 'string', enum: ['auto', 'required'] };
+const allowedTools = { type: 'array', items: { type: 'object' } };
 
 export const responsesToolChoiceSchema = {
   anyOf: [
     ...modes.map((mode) => ({ type: 'string', enum: [mode] })),
-    {
-      type: 'object',
-      properties: {
-        type: { type: 'string', enum: ['function'] },
-        name: { type: 'string' },
-        namespace: { type: 'string' },
-        function: { type: 'object', properties: { name: { type: 'string' } }, required: ['name'] },
-      },
-      required: ['type'],
-    },
-    {
-      type: 'object',
-      properties: {
-        type: { type: 'string', enum: ['custom'] },
-        name: { type: 'string' },
-        namespace: { type: 'string' },
-      },
-      required: ['type', 'name'],
-    },
-    {
-      type: 'object',
-      properties: {
-        type: { type: 'string', enum: ['allowed_tools'] },
-        mode: { type: 'string', enum: ['auto', 'required'] },
-        tools: { type: 'array', items: { type: 'object' } },
-      },
-      required: ['type', 'mode', 'tools'],
-    },
+    typedSchema('function', { name: text, namespace: text, function: functionName }, []),
+    typedSchema('custom', { name: text, namespace: text }, ['name']),
+    typedSchema('allowed_tools', { mode: allowedMode, tools: allowedTools }, ['mode', 'tools']),
   ],
 };
 

@@ -1,0 +1,63 @@
+import { Inject, Injectable } from '@nestjs/common';
+import { type HttpExchange, type ModelRequest, RequestPipeline } from '#gateway';
+import { TeeHosts } from '#gateway/tee';
+import type { ChatCompletionRequest } from '../../contract/chat.request.js';
+import { type ChatCharacter, ChatCharacters } from '../characters/chat-characters.js';
+import { type ChatModel, chatModel } from '../job/chat.model.js';
+import type { RawPrompts } from '../job/chat.normalizer.js';
+import { ChatWeb } from '../web/chat-web.js';
+import { refuseSealed, sealingOf } from './chat.sealing.js';
+import { SystemPrompts } from './chat.system-prompt.js';
+
+/** What a route allows in a chat request. */
+export interface ChatRouteOptions {
+  /** Texts to continue instead of the messages of the request, which are then none. */
+  raw?: RawPrompts;
+  /** Skips tools of this service that the model cannot use, where the request has others. Default: false. */
+  serverToolsAreOptional?: boolean;
+  /** A conversation that does not fit loses its oldest messages. Default: false. */
+  truncates?: boolean;
+  /** Accepts end-to-end encrypted requests; other routes refuse them. Default: false. */
+  mayBeSealed?: boolean;
+}
+
+/** Who answers a request, and with which prompts of the platform. */
+export interface ResolvedChat {
+  opened: ModelRequest;
+  model: ChatModel;
+  /** Null: the request names none, or one that does not exist, which the check refuses. */
+  character: ChatCharacter | null;
+  /** The only worker that can read an encrypted request; absent: any. */
+  onlyWorkerId?: string;
+}
+
+/** Finds the model of a chat request, with its character and its keys. */
+@Injectable()
+export class ChatResolver {
+  constructor(
+    @Inject(RequestPipeline) private readonly pipeline: Pick<RequestPipeline, 'open'>,
+    @Inject(ChatCharacters) private readonly characters: ChatCharacters,
+    @Inject(SystemPrompts) private readonly systemPrompts: Pick<SystemPrompts, 'of'>,
+    @Inject(ChatWeb) private readonly web: Pick<ChatWeb, 'accessOf'>,
+    @Inject(TeeHosts) private readonly hosts: Pick<TeeHosts, 'of'>,
+  ) {}
+
+  /** Rejects as `ChatCharacters.of`, `RequestPipeline.open` and `sealingOf` do. */
+  async resolve(
+    http: HttpExchange,
+    request: ChatCompletionRequest,
+    { raw = {}, mayBeSealed = false, serverToolsAreOptional, truncates }: ChatRouteOptions,
+  ): Promise<ResolvedChat> {
+    const character = await this.characters.of(request, raw);
+    const opened = await this.pipeline.open(http, { name: character?.modelName ?? request.model, type: 'text' });
+    if (!mayBeSealed) refuseSealed(http.request);
+    const sealing = mayBeSealed ? sealingOf(http.request, request, { opened, hosts: this.hosts }) : null;
+    const prompts = { systemPrompt: await this.systemPrompts.of(opened.manifest), ...character?.prompts };
+    const web = this.web.accessOf(opened.manifest, raw);
+    const model = {
+      ...chatModel(opened.resolved, prompts),
+      ...{ web, serverToolsAreOptional, truncates, sealing: sealing?.keys },
+    };
+    return { opened, model, character, onlyWorkerId: sealing?.processId };
+  }
+}

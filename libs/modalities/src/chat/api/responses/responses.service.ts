@@ -1,0 +1,69 @@
+import { Inject, Injectable } from '@nestjs/common';
+import { collectEvents, type HttpExchange, RequestPipeline } from '#gateway';
+import { callerOf } from '#platform/http';
+import type { ResponsesRequest } from '../../contract/responses/responses.request.js';
+import type { ResponsesInputTokens, ResponsesResponse } from '../../contract/responses/responses.response.js';
+import { ChatStarter } from '../chat/chat.starter.js';
+import { PromptCounter } from './prompt-counter.js';
+import { type OpenedRequest, ResponseHistory } from './response-history.js';
+import { ResponsePresentation } from './response-presentation.js';
+import { type TranslatedResponses, translateResponses } from './responses.normalizer.js';
+import { ResponsesOptions } from './responses.options.js';
+import { responsesId } from './responses.resource.js';
+
+/** A request with everything that it refers to, and the chat request that it is. */
+export type OpenedResponse = OpenedRequest & { translated: TranslatedResponses };
+
+/** Chat in the Responses format: between translation and presenter it is a chat. */
+@Injectable()
+export class ResponsesService {
+  constructor(
+    @Inject(RequestPipeline) private readonly pipeline: Pick<RequestPipeline, 'stream'>,
+    @Inject(ChatStarter) private readonly chats: Pick<ChatStarter, 'start'>,
+    @Inject(ResponsesOptions) private readonly options: ResponsesOptions,
+    @Inject(ResponseHistory) private readonly history: ResponseHistory,
+    @Inject(PromptCounter) private readonly counter: PromptCounter,
+  ) {}
+
+  /** Counts the tokens of the input. Rejects as `PromptCounter.count` does, with the fields of the client. */
+  async countInput(http: HttpExchange, body: ResponsesRequest): Promise<ResponsesInputTokens> {
+    const { chat, names } = (await this.open(http, body)).translated;
+    const tokens = await names.within(() => this.counter.count(http, chat));
+    return { object: 'response.input_tokens', input_tokens: tokens };
+  }
+
+  /** Returns the response, or streams it. Rejects as `ChatStarter.start` does, with the fields of the client. */
+  async create(http: HttpExchange, body: ResponsesRequest): Promise<ResponsesResponse | undefined> {
+    const opened = await this.open(http, body);
+    return await opened.translated.names.within(() => this.respond(http, opened));
+  }
+
+  private async open(http: HttpExchange, body: ResponsesRequest): Promise<OpenedResponse> {
+    const { accountId } = callerOf(http.request);
+    const opened = await this.history.open(body, { accountId, requestId: http.request.id });
+    const openReasoning = (content: string) => this.options.openReasoning(accountId, content);
+    return { ...opened, translated: translateResponses(opened.request, openReasoning, opened.history) };
+  }
+
+  private async respond(http: HttpExchange, opened: OpenedResponse): Promise<ResponsesResponse | undefined> {
+    const { request, translated, store } = opened;
+    const { id: requestId } = http.request;
+    const { accountId } = callerOf(http.request);
+    const presentation = new ResponsePresentation(opened, this.options.outputOf(request, { requestId, accountId }));
+    const isStreamed = request.stream === true;
+    const started = await this.chats.start(http, translated.chat, {
+      responseId: responsesId(requestId),
+      // Coding agents name the search of the web in every request.
+      serverToolsAreOptional: true,
+      truncates: request.truncation === 'auto',
+      ...(isStreamed && { observeWeb: (chat) => presentation.observeWeb(http, chat) }),
+    });
+    if (isStreamed) {
+      await this.pipeline.stream(http, started.job, presentation.stream(started));
+      return undefined;
+    }
+    const { collected, usage } = await collectEvents(started.job, presentation.collectors(started));
+    const response = collected.response(usage);
+    return store === null ? response : await store(response);
+  }
+}
