@@ -1,5 +1,5 @@
-import { type JobEnvelope, queueName } from '../jobs/job-definition.js';
-import type { Heartbeat } from '../heartbeats/heartbeat.js';
+import { type JobEnvelope, queueName } from '../contract/job-definition.js';
+import type { Heartbeat } from '../contract/heartbeat.js';
 import { type Candidate, type Choice, chooseSpareSlot, chooseWorker } from './worker-choice.js';
 
 /** Requests whose worker is remembered; more than these are open nowhere. */

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import type { MessageBus } from '../backends/store.js';
-import { keysOfModels, QueueKeys } from '../seal/queue-keys.js';
+import type { MessageBus } from '../contract/store.js';
+import { keysOfModels, QueueKeys } from '../trust/seal/queue-keys.js';
 import { ClaimBus } from './claim-bus.js';
 
 const key = 'ab'.repeat(32);

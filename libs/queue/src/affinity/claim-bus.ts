@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
-import type { MessageBus } from '../backends/store.js';
-import type { QueueKeys } from '../seal/queue-keys.js';
+import type { MessageBus } from '../contract/store.js';
+import type { QueueKeys } from '../trust/seal/queue-keys.js';
 
 interface ClaimMessage {
   queue: string;

@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import type { JobEnvelope } from '../jobs/job-definition.js';
-import type { MessageBus } from '../backends/store.js';
-import type { Heartbeat } from '../heartbeats/heartbeat.js';
-import { QueueKeys } from '../seal/queue-keys.js';
+import type { JobEnvelope } from '../contract/job-definition.js';
+import type { MessageBus } from '../contract/store.js';
+import type { Heartbeat } from '../contract/heartbeat.js';
+import { QueueKeys } from '../trust/seal/queue-keys.js';
 import { AffinityRouter } from './affinity-router.js';
 import { ClaimBus } from './claim-bus.js';
 import { StickyAssigner } from './sticky-assigner.js';

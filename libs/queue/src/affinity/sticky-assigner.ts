@@ -1,6 +1,6 @@
-import { type JobEnvelope, queueName } from '../jobs/job-definition.js';
-import type { Heartbeat } from '../heartbeats/heartbeat.js';
-import type { AffinityOptions } from '../transport.js';
+import { type JobEnvelope, queueName } from '../contract/job-definition.js';
+import type { Heartbeat } from '../contract/heartbeat.js';
+import type { AffinityOptions } from '../contract/transport.js';
 import type { AffinityRouter } from './affinity-router.js';
 import type { ClaimBus } from './claim-bus.js';
 

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { StoreFinding } from '#platform/health';
-import { createTransport } from '../backends/create-transport.js';
-import type { TransportOptions } from '../transport.js';
+import { createTransport } from '../transport/create-transport.js';
+import type { TransportOptions } from '../contract/transport.js';
 
 /** Every process sends a heartbeat a second. */
 const listenMs = 2_500;

@@ -1,7 +1,7 @@
 import { Redis } from 'ioredis';
 import type { StoreFinding } from '#platform/health';
 import { isInfoDenied, isRightMissing, tolerateDeniedInfo } from '#platform/redis';
-import { evictionProblem, infoDenied, readServerFacts, versionProblem } from '../backends/redis/redis-clients.js';
+import { evictionProblem, infoDenied, readServerFacts, versionProblem } from '../connections/redis-clients.js';
 import { findMissingRights } from './redis-rights.js';
 
 /** How long a connection and each command may take, in ms. */

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { BullProducer } from '../jobs/bull-producer.js';
 import { BusMembership } from '../heartbeats/cluster-membership.js';
-import type { JobEnvelope, JobPolicy } from '../jobs/job-definition.js';
-import type { Heartbeat } from '../heartbeats/heartbeat.js';
-import type { AffinityDecision, JobReport, StickyJobEnd, QueueTransport } from '../transport.js';
+import type { JobEnvelope, JobPolicy } from '../contract/job-definition.js';
+import type { Heartbeat } from '../contract/heartbeat.js';
+import type { AffinityDecision, JobReport, StickyJobEnd, QueueTransport } from '../contract/transport.js';
 import {
   heartbeat,
   deferred,

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import type { BullQueues } from '../jobs/bull-queue.js';
+import type { BullQueues } from '../stores/bull-queue.js';
 import { PlatformError } from '#common';
 import { FairOrder, type FairTurn, rebaseAt, tagsPerJob } from '../fairness/fair-order.js';
-import type { JobEnvelope } from '../jobs/job-definition.js';
-import type { QueueTransport } from '../transport.js';
+import type { JobEnvelope } from '../contract/job-definition.js';
+import type { QueueTransport } from '../contract/transport.js';
 import { done, echoJob, heartbeat, sleep, until } from './echo-job.conformance.js';
 import { collectResults, consume, envelopeFor, type World } from './fixture.conformance.js';
 

@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { TcpProxy } from '#test/tcp-proxy';
-import { createTransport } from '../backends/create-transport.js';
-import type { JobEnvelope, JobPolicy } from '../jobs/job-definition.js';
-import type { AnsweredRequest, JobResult, QueueTransport, TransportOptions } from '../transport.js';
+import { createTransport } from '../transport/create-transport.js';
+import type { JobEnvelope, JobPolicy } from '../contract/job-definition.js';
+import type { AnsweredRequest, JobResult, QueueTransport, TransportOptions } from '../contract/transport.js';
 import {
   heartbeat,
   type EchoHandler,

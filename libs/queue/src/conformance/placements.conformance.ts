@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { DesiredPlacements } from '../heartbeats/desired-placements.js';
+import type { DesiredPlacements } from '../contract/desired-placements.js';
 import { until } from './echo-job.conformance.js';
 import { type World } from './fixture.conformance.js';
 

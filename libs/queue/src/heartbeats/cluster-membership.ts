@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Clock } from '#common';
-import type { BusSender, SignedBus } from '../bus/signed-bus.js';
-import type { Heartbeat, ClusterMembership } from './heartbeat.js';
+import type { BusSender, SignedBus } from '../trust/bus/signed-bus.js';
+import type { Heartbeat, ClusterMembership } from '../contract/heartbeat.js';
 import { isWithinScope, restrictToScope } from './heartbeat-scope.js';
 import { type CountedHeartbeat, readHeartbeat } from './read-heartbeat.js';
 

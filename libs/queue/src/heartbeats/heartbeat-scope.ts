@@ -1,4 +1,4 @@
-import type { Heartbeat } from './heartbeat.js';
+import type { Heartbeat } from '../contract/heartbeat.js';
 
 /** Whether a process with the keys of these models alone may say so of itself; null: it may say everything. */
 export function isWithinScope({ role, replyAddress, ...said }: Heartbeat, models: readonly string[] | null): boolean {

@@ -1,6 +1,6 @@
 import type { Clock } from '#common';
-import type { BusSender, SignedBus } from '../bus/signed-bus.js';
-import type { DesiredPlacements, Placement, PlacementBus, PlacementListeners } from './desired-placements.js';
+import type { BusSender, SignedBus } from '../trust/bus/signed-bus.js';
+import type { DesiredPlacements, Placement, PlacementBus, PlacementListeners } from '../contract/desired-placements.js';
 
 const channel = 'placement';
 

@@ -1,4 +1,4 @@
-import type { Heartbeat } from './heartbeat.js';
+import type { Heartbeat } from '../contract/heartbeat.js';
 
 /**
  * A heartbeat on its way. The number tells the sender how long it took, and others which of two is newer: PostgreSQL

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { BusSender, SignedBus } from '../bus/signed-bus.js';
+import type { BusSender, SignedBus } from '../trust/bus/signed-bus.js';
 import { BusWorkerControl, type WorkerCommand } from './worker-control.js';
 
 const installation: BusSender = { id: 'ops', models: null, isSelf: false, origin: null };

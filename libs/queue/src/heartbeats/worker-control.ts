@@ -1,5 +1,5 @@
-import { storeCall } from '../backends/store-call.js';
-import type { BusSender, SignedBus } from '../bus/signed-bus.js';
+import { storeCall } from '../contract/store-call.js';
+import type { BusSender, SignedBus } from '../trust/bus/signed-bus.js';
 
 const channel = 'worker-control';
 

@@ -1,10 +1,10 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { PlatformError, type WireError } from '#common';
-import { storeCall } from '../backends/store-call.js';
+import { storeCall } from '../contract/store-call.js';
 import type { BusMembership } from '../heartbeats/cluster-membership.js';
-import type { BusSender, SignedBus } from '../bus/signed-bus.js';
-import type { ReplyChannel, ReplyEvent } from '../transport.js';
-import type { HostAnswerer, HostQuestion, HostQuestions } from './host-questions.js';
+import type { BusSender, SignedBus } from '../trust/bus/signed-bus.js';
+import type { ReplyChannel, ReplyEvent } from '../contract/transport.js';
+import type { HostAnswerer, HostQuestion, HostQuestions } from '../contract/host-questions.js';
 
 interface QuestionMessage extends HostQuestion {
   readonly id: string;

@@ -1,21 +1,21 @@
 import { type Clock, PlatformError } from '#common';
 import type { ClaimBus } from '../affinity/claim-bus.js';
 import { StickyJobs } from '../affinity/sticky-jobs.js';
-import { DelayedError, UnrecoverableError, WaitingError } from '../backends/bull-library.js';
-import { type BullJob, BullWorker, openWorker } from './bull-queue.js';
+import { DelayedError, UnrecoverableError, WaitingError } from '../connections/bull-library.js';
+import { type BullJob, BullWorker, openWorker } from '../stores/bull-queue.js';
 import type { BusCancels } from '../replies/cancel-bus.js';
 import { refusalOf, type WorkerLastKnownState } from './delivery-checks.js';
-import { type JobEnvelope, queueName } from './job-definition.js';
+import { type JobEnvelope, queueName } from '../contract/job-definition.js';
 import { cancelledByCaller, type DeliveredJob, type DeliveryEnd, JobDelivery } from './job-delivery.js';
 import type { ReplyPublisher } from '../replies/reply-publisher.js';
-import type { QueueKeys } from '../seal/queue-keys.js';
-import { openEnvelope } from '../seal/sealed-envelope.js';
+import type { QueueKeys } from '../trust/seal/queue-keys.js';
+import { openEnvelope } from '../trust/seal/sealed-envelope.js';
 import { validatePayload } from './payload-validator.js';
 import type { BusMembership } from '../heartbeats/cluster-membership.js';
 import { QueueWatchdog } from './queue-watchdog.js';
-import { settlesWithin } from '../backends/store-call.js';
-import type { Store } from '../backends/store.js';
-import type { ConsumerOptions, JobConsumer, ReplyWriter, JobResultQueue, ProgressBus } from '../transport.js';
+import { settlesWithin } from '../contract/store-call.js';
+import type { Store } from '../contract/store.js';
+import type { ConsumerOptions, JobConsumer, ReplyWriter, JobResultQueue, ProgressBus } from '../contract/transport.js';
 
 /** How long aborted jobs may take to report their result when the worker stops, in ms. */
 const finalReportMs = 5_000;

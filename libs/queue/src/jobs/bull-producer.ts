@@ -2,11 +2,11 @@ import type { JobsOptions } from 'bullmq';
 import type { StickyAssigner } from '../affinity/sticky-assigner.js';
 import type { FairPlace, FairTurn } from '../fairness/fair-order.js';
 import { PlaceAssigner } from '../fairness/place-assigner.js';
-import type { BullQueue, BullQueues } from './bull-queue.js';
-import { type JobDefinition, type JobEnvelope, queueName } from './job-definition.js';
-import { QueueKeys } from '../seal/queue-keys.js';
-import { sealEnvelope } from '../seal/sealed-envelope.js';
-import type { BulkOptions, EnqueueOptions, JobProducer, QueueCounts } from '../transport.js';
+import type { BullQueue, BullQueues } from '../stores/bull-queue.js';
+import { type JobDefinition, type JobEnvelope, queueName } from '../contract/job-definition.js';
+import { QueueKeys } from '../trust/seal/queue-keys.js';
+import { sealEnvelope } from '../trust/seal/sealed-envelope.js';
+import type { BulkOptions, EnqueueOptions, JobProducer, QueueCounts } from '../contract/transport.js';
 
 /** Wait before a job runs again on the same queue, doubled each time, in ms. */
 const retryDelayMs = 250;

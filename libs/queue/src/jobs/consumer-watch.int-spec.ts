@@ -4,7 +4,7 @@ import { redisAvailable, startRedis } from '#test/redis';
 import { TcpProxy } from '#test/tcp-proxy';
 import { deferred, done, echoJob, sleep, until } from '../conformance/echo-job.conformance.js';
 import { collectResults, type ConformanceStore, envelopeFor, World } from '../conformance/fixture.conformance.js';
-import type { JobConsumer, JobResult, QueueTransport } from '../transport.js';
+import type { JobConsumer, JobResult, QueueTransport } from '../contract/transport.js';
 
 const maxWaitMs = 1_000;
 

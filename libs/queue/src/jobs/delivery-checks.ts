@@ -1,5 +1,5 @@
 import type { Clock, PlatformError } from '#common';
-import type { JobEnvelope } from './job-definition.js';
+import type { JobEnvelope } from '../contract/job-definition.js';
 import { cancelledByCaller, deadlinePassed, workerLost } from './job-delivery.js';
 import { validateEnvelope } from './payload-validator.js';
 

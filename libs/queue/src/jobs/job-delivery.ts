@@ -1,7 +1,7 @@
 import { type Clock, errorEntry, PlatformError, type JobUsage } from '#common';
-import type { JobEnvelope } from './job-definition.js';
-import { signResult } from '../signing/signed-result.js';
-import { backOffMs, pause } from '../backends/store-call.js';
+import type { JobEnvelope } from '../contract/job-definition.js';
+import { signResult } from '../trust/signing/signed-result.js';
+import { backOffMs, pause } from '../contract/store-call.js';
 import type {
   JobFailedEvent,
   JobFinishedEvent,
@@ -11,7 +11,7 @@ import type {
   JobResult,
   JobResultQueue,
   RunningJob,
-} from '../transport.js';
+} from '../contract/transport.js';
 
 /** One job in this worker's hands, as the queue sees it. */
 export interface DeliveredJob<Payload extends object> {

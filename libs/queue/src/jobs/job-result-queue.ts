@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
-import { type BullJob, type BullQueues, openWorker } from './bull-queue.js';
-import { settlesWithin } from '../backends/store-call.js';
-import type { Store } from '../backends/store.js';
-import type { JobResult, JobResultQueue, PendingResults } from '../transport.js';
+import { type BullJob, type BullQueues, openWorker } from '../stores/bull-queue.js';
+import { settlesWithin } from '../contract/store-call.js';
+import type { Store } from '../contract/store.js';
+import type { JobResult, JobResultQueue, PendingResults } from '../contract/transport.js';
 
 export const jobResultQueueName = 'job-results';
 

@@ -1,6 +1,6 @@
 import { PlatformError } from '#common';
 import { toInstance } from '#platform/validation';
-import type { JobEnvelope, PayloadClass } from './job-definition.js';
+import type { JobEnvelope, PayloadClass } from '../contract/job-definition.js';
 
 /**
  * Returns the payload as an instance of its class. The worker checks again what the api checked, because during a

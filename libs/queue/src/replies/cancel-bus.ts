@@ -1,6 +1,6 @@
-import { storeCall } from '../backends/store-call.js';
-import type { BusSender, SignedBus } from '../bus/signed-bus.js';
-import type { CancelBus } from '../transport.js';
+import { storeCall } from '../contract/store-call.js';
+import type { BusSender, SignedBus } from '../trust/bus/signed-bus.js';
+import type { CancelBus } from '../contract/transport.js';
 
 const channel = 'cancel';
 

@@ -1,7 +1,7 @@
 import type { Clock } from '#common';
-import type { MessageBus } from '../backends/store.js';
-import type { QueueKeys } from '../seal/queue-keys.js';
-import type { JobProgress, ProgressBus } from '../transport.js';
+import type { MessageBus } from '../contract/store.js';
+import type { QueueKeys } from '../trust/seal/queue-keys.js';
+import type { JobProgress, ProgressBus } from '../contract/transport.js';
 
 const channel = 'progress';
 

@@ -4,11 +4,11 @@ import { decodeFrame, type FramePart, type ResendRequest } from './reply-frame.j
 import { HeldReplies, ReplySubscriber } from './reply-subscriber.js';
 import { ReplyPublisher } from './reply-publisher.js';
 import { BufferedReplyStream } from './reply-stream.js';
-import { pause } from '../backends/store-call.js';
-import type { SignedBus } from '../bus/signed-bus.js';
-import { everyModel } from '../seal/queue-keys.js';
-import type { SealedReplyLink } from '../seal/sealed-reply-link.js';
-import type { AnsweredRequest, ReplyChannel, ReplyStream, ReplyWriter } from '../transport.js';
+import { pause } from '../contract/store-call.js';
+import type { SignedBus } from '../trust/bus/signed-bus.js';
+import { everyModel } from '../trust/seal/queue-keys.js';
+import type { SealedReplyLink } from '../trust/seal/sealed-reply-link.js';
+import type { AnsweredRequest, ReplyChannel, ReplyStream, ReplyWriter } from '../contract/transport.js';
 
 /** Bytes one reply stream may buffer for a slow reader. */
 export const defaultReplyBufferBytes = 4 * 1_024 * 1_024;

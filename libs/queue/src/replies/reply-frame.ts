@@ -1,4 +1,4 @@
-import type { ReplyEvent } from '../transport.js';
+import type { ReplyEvent } from '../contract/transport.js';
 
 /**
  * Events of one request inside a message. `stream` names one writer of one delivery of the job: a second delivery

@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { encodeFrame, type FramePart, type ResendRequest } from './reply-frame.js';
 import { resendableMs } from './reply-subscriber.js';
-import { backOffMs, pause, settlesWithin } from '../backends/store-call.js';
-import type { ReplyTarget, SealedReplyLink } from '../seal/sealed-reply-link.js';
-import type { AnsweredRequest, ReplyEvent, ReplyWriter } from '../transport.js';
+import { backOffMs, pause, settlesWithin } from '../contract/store-call.js';
+import type { ReplyTarget, SealedReplyLink } from '../trust/seal/sealed-reply-link.js';
+import type { AnsweredRequest, ReplyEvent, ReplyWriter } from '../contract/transport.js';
 
 /** Events per message: enough to amortize it, few enough not to delay the first of them. */
 const eventsPerMessage = 1_000;

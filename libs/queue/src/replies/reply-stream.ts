@@ -1,6 +1,6 @@
 import { PlatformError } from '#common';
 import { type FramePart, isFinal } from './reply-frame.js';
-import type { ReplyEvent, ReplyStream } from '../transport.js';
+import type { ReplyEvent, ReplyStream } from '../contract/transport.js';
 
 interface Reader {
   resolve(result: IteratorResult<ReplyEvent, undefined>): void;

@@ -2,7 +2,7 @@ import { InjectQueue, OnWorkerEvent, Processor, WorkerHost } from '@nestjs/bullm
 import { Inject, type OnModuleDestroy, type OnModuleInit } from '@nestjs/common';
 import type { Job, Queue, Worker } from 'bullmq';
 import { Logger } from '#platform/logging';
-import { JobResultHandler } from '../../jobs/job-result-handler.js';
+import { JobResultHandler } from '../../contract/job-result-handler.js';
 import {
   handleBatch,
   type JobResultBatch,

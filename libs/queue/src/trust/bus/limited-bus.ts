@@ -1,0 +1,104 @@
+import type { Clock } from '#common';
+import {
+  type DropListener,
+  type MessageBus,
+  type MessageListener,
+  type MessageOrigin,
+  unknownOrigin,
+} from '../../contract/store.js';
+import { verificationCost } from './signed-bus.js';
+
+/** Of one message. A heartbeat with 1,000 models has some 200,000 characters. */
+export const maxMessageCharacters = 1_024 * 1_024;
+
+/**
+ * What all senders of one pool together may send each second on a channel, and at once: messages, of which long ones count several
+ * times. The heartbeats of 300 workers with 300 models each are 5,400. To verify as many takes a process some 150 ms.
+ */
+const messagesPerSecond = 8_000;
+const maxSaved = 8_000;
+const charactersPerMessage = 4_096;
+
+/** What a refused message counts besides: honest workers send none. */
+const refusalCost = 9;
+
+/** What the store could not name within a second (`postgres-bus.ts`) shares this. */
+const unknownPerSecond = 1_000;
+
+/** Pools and channels that are remembered; the one on which nothing was sent for longest is dropped first. */
+const maxAllowances = 1_000;
+
+interface Allowance {
+  messages: number;
+  atMs: number;
+}
+
+/**
+ * The bus for what workers of pools may send too. Drops what is too long, and what a pool sends beyond its share, before anything
+ * looks at it: whatever one pool sends, processes have time for the others. The installation has no limit.
+ */
+export class LimitedBus implements MessageBus {
+  private readonly allowances = new Map<string, Allowance>();
+  private drop: DropListener = () => undefined;
+
+  constructor(
+    private readonly bus: MessageBus,
+    private readonly clock: Clock,
+  ) {
+    bus.onDropped((...dropped) => this.drop(...dropped));
+  }
+
+  publish(channel: string, text: string): Promise<void> {
+    return this.bus.publish(channel, text);
+  }
+
+  async subscribe(channel: string, listener: MessageListener): Promise<() => void> {
+    return await this.bus.subscribe(channel, (text, origin) => {
+      if (text.length > maxMessageCharacters) return this.drop(channel, 'too-large', origin);
+      if (!this.admits(channel, origin, text)) return this.drop(channel, 'flood', origin);
+      listener(text, origin);
+    });
+  }
+
+  onDropped(listener: DropListener): void {
+    this.drop = listener;
+  }
+
+  isConnected(): boolean {
+    return this.bus.isConnected();
+  }
+
+  onReconnect(listener: () => void): () => void {
+    return this.bus.onReconnect(listener);
+  }
+
+  /** Called for a message that was passed on and refused: its pool may send less for a while. */
+  noteRefusal(channel: string, origin: MessageOrigin): void {
+    if (origin === null) return;
+    const allowance = this.allowanceOf(channel, origin);
+    allowance.messages = Math.max(0, allowance.messages - refusalCost);
+  }
+
+  private admits(channel: string, origin: MessageOrigin, text: string): boolean {
+    if (origin === null) return true;
+    const cost = verificationCost(text) + Math.floor(text.length / charactersPerMessage);
+    const allowance = this.allowanceOf(channel, origin);
+    if (cost > allowance.messages) return false;
+    allowance.messages -= cost;
+    return true;
+  }
+
+  private allowanceOf(channel: string, origin: string): Allowance {
+    const name = `${channel} ${origin}`;
+    const nowMs = this.clock.monotonicMs();
+    const perSecond = origin === unknownOrigin ? unknownPerSecond : messagesPerSecond;
+    const known = this.allowances.get(name) ?? { messages: maxSaved, atMs: nowMs };
+    const gained = ((nowMs - known.atMs) / 1_000) * perSecond;
+    const allowance = { messages: Math.min(maxSaved, known.messages + gained), atMs: nowMs };
+    this.allowances.delete(name);
+    this.allowances.set(name, allowance);
+    const [oldest] = this.allowances.keys();
+    if (this.allowances.size > maxAllowances && oldest !== undefined) this.allowances.delete(oldest);
+    return allowance;
+  }
+}

@@ -1,0 +1,79 @@
+import { type MessageOrigin, unknownOrigin } from '../../contract/store.js';
+
+/** Shortest time between two looks at sessions, in ms. */
+const lookEveryMs = 100;
+
+/** A number of a session may belong to another one later, and pools may be new: all is looked up again after this, in ms. */
+const keepMs = 30_000;
+
+interface Row {
+  /** Null in the row that says whether there are pools. */
+  pid: number | null;
+  role: string | null;
+  hasPools: boolean;
+}
+
+/** Sessions are read only where a role of a pool exists. */
+const sql = `
+WITH pools AS (SELECT EXISTS (SELECT FROM pg_roles WHERE starts_with(rolname, $1)) AS "hasPools")
+SELECT pid, role, "hasPools" FROM pools LEFT JOIN LATERAL (
+  SELECT pid, usename AS role FROM pg_stat_activity
+   WHERE "hasPools" AND datname = current_database() AND usename IS NOT NULL) AS sessions ON true`;
+
+export interface SenderPoolsOptions {
+  query(sql: string, values: string[]): Promise<{ rows: Row[] }>;
+  /** What the names of the roles of pools begin with. */
+  prefix: string;
+  /** Called after each look, also after one that failed. */
+  onLook: () => void;
+  nowMs?: () => number;
+}
+
+/** Whose sessions send notifications: the server adds the number of the session to each. */
+export class SenderPools {
+  private pools = new Map<number, string | null>();
+  /** Without pools every session is that of the installation. */
+  private hasPools = true;
+  private lookedAtMs = -Infinity;
+  private isLooking = false;
+
+  constructor(private readonly options: SenderPoolsOptions) {}
+
+  /** Returns `unknown` for a session that was not seen before; the next look names it. */
+  originOf(pid: number): MessageOrigin {
+    const pool = this.hasPools ? this.pools.get(pid) : null;
+    if (pool === undefined || this.nowMs() - this.lookedAtMs > keepMs) this.look();
+    return pool === undefined ? unknownOrigin : pool;
+  }
+
+  /** Looks now, or when the pause after the last look has passed. */
+  private look(): void {
+    if (this.isLooking) return;
+    this.isLooking = true;
+    const wait = this.lookedAtMs + lookEveryMs - this.nowMs();
+    if (wait > 0) setTimeout(() => void this.read(), wait).unref();
+    else void this.read();
+  }
+
+  private async read(): Promise<void> {
+    this.lookedAtMs = this.nowMs();
+    try {
+      const { rows } = await this.options.query(sql, [this.options.prefix]);
+      this.hasPools = rows.some(({ hasPools }) => hasPools);
+      this.pools = new Map(rows.flatMap(({ pid, role }) => (pid === null ? [] : [[pid, this.poolOf(role)] as const])));
+    } catch {
+      // The server is away; so is the bus.
+    } finally {
+      this.isLooking = false;
+      this.options.onLook();
+    }
+  }
+
+  private poolOf(role: string | null): string | null {
+    return role?.startsWith(this.options.prefix) === true ? role : null;
+  }
+
+  private nowMs(): number {
+    return this.options.nowMs?.() ?? performance.now();
+  }
+}
