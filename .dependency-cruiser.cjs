@@ -48,6 +48,21 @@ const oneOwner = (name, packages, owner) => ({
   to: { path: package_(packages) },
 });
 
+/** One rule for each folder of a library but the last: a folder imports those before it, and none behind it. */
+const inOrder = (library, folders) =>
+  folders.slice(0, -1).map((folder, index) => ({
+    name: `${library}-order-${folder}`,
+    severity: 'error',
+    comment: `The folders of ${library} import those before them: ${folders.join(', ')}.`,
+    from: { path: `^libs/${library}/src/${folder}/`, pathNot: tests },
+    to: { path: `^libs/${library}/src/(${folders.slice(index + 1).join('|')})/` },
+  }));
+
+const queueFolders = [
+  ...['contract', 'connections', 'fairness', 'trust', 'stores', 'heartbeats', 'replies', 'hosts', 'affinity', 'jobs'],
+  ...['transport', 'checks', 'nest'],
+];
+
 module.exports = {
   forbidden: [
     {
@@ -110,6 +125,26 @@ module.exports = {
       comment: 'modalities may import every library, but no app.',
       from: { path: '^libs/modalities/', pathNot: tests },
       to: { path: '^apps/' },
+    },
+    ...inOrder('queue', queueFolders),
+    {
+      name: 'queue-trust-behind-the-contract',
+      severity: 'error',
+      comment:
+        'Signatures, seals and pools are known to the stores and to composition. Everything else sees them through ' +
+        'contract/; only a delivery signs its result itself.',
+      from: {
+        path: '^libs/queue/src/',
+        pathNot: ['^libs/queue/src/(trust|stores|transport)/', '^libs/queue/src/jobs/job-delivery[.]ts$', tests],
+      },
+      to: { path: '^libs/queue/src/trust/' },
+    },
+    {
+      name: 'queue-enqueues-without-trust',
+      severity: 'error',
+      comment: 'Whoever reads how a job is enqueued never enters trust/.',
+      from: { path: '^libs/queue/src/(contract/|jobs/bull-producer[.]ts$)', pathNot: tests },
+      to: { path: '^libs/queue/src/trust/', reachable: true },
     },
     {
       name: 'apps-never-import-apps',

@@ -1,10 +1,6 @@
+export type { FairTurn } from './contract/fair-turn.js';
 export { createTransport } from './transport/create-transport.js';
-export type {
-  DesiredPlacements,
-  Placement,
-  PlacementBus,
-  PlacementListeners,
-} from './contract/desired-placements.js';
+export type { DesiredPlacements, Placement, PlacementBus, PlacementListeners } from './contract/desired-placements.js';
 export type {
   ClusterMembership,
   Heartbeat,
@@ -13,9 +9,14 @@ export type {
   WorkerHeartbeat,
   WorkerProcess,
 } from './contract/heartbeat.js';
-export type { FairTurn } from './fairness/fair-order.js';
 export { refusalOf } from './jobs/delivery-checks.js';
-export { directModality, type JobDefinition, type JobEnvelope, defineJob, toolTimeMs } from './contract/job-definition.js';
+export {
+  directModality,
+  type JobDefinition,
+  type JobEnvelope,
+  defineJob,
+  toolTimeMs,
+} from './contract/job-definition.js';
 export { JobResultHandler } from './contract/job-result-handler.js';
 export { findExcess, type UsageBounds } from './contract/usage-bounds.js';
 export { type DeliveredJob, JobDelivery, cancelledByCaller, deadlinePassed } from './jobs/job-delivery.js';

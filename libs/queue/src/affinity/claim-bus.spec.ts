@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import type { MessageBus } from '../contract/store.js';
 import { keysOfModels, QueueKeys } from '../trust/seal/queue-keys.js';
 import { ClaimBus } from './claim-bus.js';
+import type { MessageBus } from '../contract/message-bus.js';
 
 const key = 'ab'.repeat(32);
 const message = { queue: 'chat.tiny-1.5', requestId: 'the-id-of-a-request' };

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
-import type { MessageBus } from '../contract/store.js';
-import type { QueueKeys } from '../trust/seal/queue-keys.js';
+import type { MessageBus } from '../contract/message-bus.js';
+import type { Seals } from '../contract/seals.js';
 
 interface ClaimMessage {
   queue: string;
@@ -17,12 +17,12 @@ interface ClaimMessage {
 export class ClaimBus {
   constructor(
     private readonly bus: MessageBus,
-    private readonly keys: QueueKeys,
+    private readonly seals: Seals,
   ) {}
 
   /** Never rejects. */
   async send(workerId: string, { queue, requestId, isSpare }: ClaimMessage): Promise<void> {
-    const seal = this.keys.sealOf(modelOf(queue));
+    const seal = this.seals.sealOf(modelOf(queue));
     const sealed = seal === null ? requestId : seal.seal(placeOf(queue), requestId);
     const message: ClaimMessage = { queue, requestId: sealed, ...(isSpare === true && { isSpare }) };
     await this.bus.publish(channelOf(workerId), JSON.stringify(message)).catch(() => undefined);
@@ -43,9 +43,9 @@ export class ClaimBus {
 
   /** Null: it cannot be opened here, or was not sealed although there are keys. */
   private open({ queue, requestId }: ClaimMessage): string | null {
-    if (this.keys.isEmpty) return requestId;
+    if (this.seals.isEmpty) return requestId;
     try {
-      return this.keys.sealOf(modelOf(queue))?.open(placeOf(queue), requestId) ?? null;
+      return this.seals.sealOf(modelOf(queue))?.open(placeOf(queue), requestId) ?? null;
     } catch {
       return null;
     }

@@ -24,11 +24,11 @@ export class StickyJobs {
   private stopOffering: () => void = () => undefined;
   private unsubscribe: () => void = () => undefined;
 
-  constructor(private readonly parts: StickyJobsDependencies) {}
+  constructor(private readonly dependencies: StickyJobsDependencies) {}
 
   /** Does nothing in a process that sends no heartbeats: no producer could choose it. */
   async start(): Promise<void> {
-    const { membership, claims, queue } = this.parts;
+    const { membership, claims, queue } = this.dependencies;
     const { ownId } = membership;
     if (ownId === null) return;
     this.unsubscribe = await claims.subscribe(
@@ -46,7 +46,7 @@ export class StickyJobs {
   }
 
   resume(): void {
-    const { membership, queue } = this.parts;
+    const { membership, queue } = this.dependencies;
     if (!this.isPaused || membership.ownId === null) return;
     this.isPaused = false;
     this.stopOffering = membership.offerClaims(queue);
@@ -59,8 +59,8 @@ export class StickyJobs {
 
   /** Never rejects: while the store is away, the job's delay ends all the same. */
   private async receive(requestId: string, isSpare: boolean): Promise<void> {
-    const { hasCapacity, onEnd } = this.parts;
-    const worker = this.parts.worker();
+    const { hasCapacity, onEnd } = this.dependencies;
+    const worker = this.dependencies.worker();
     if (worker === null) return;
     if (this.isPaused || !worker.isTaking || !hasCapacity(this.underWay, isSpare)) {
       onEnd((await this.release(worker, requestId)) ? 'returned' : 'too-late');
@@ -81,6 +81,6 @@ export class StickyJobs {
   }
 
   private async release(worker: BullWorker<JobEnvelope>, requestId: string): Promise<boolean> {
-    return await this.parts.store.release(worker, requestId).catch(() => false);
+    return await this.dependencies.store.release(worker, requestId).catch(() => false);
   }
 }

@@ -1,11 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import type { BullQueues } from '../stores/bull-queue.js';
 import { PlatformError } from '#common';
-import { FairOrder, type FairTurn, rebaseAt, tagsPerJob } from '../fairness/fair-order.js';
+import { FairOrder, rebaseAt, tagsPerJob } from '../fairness/fair-order.js';
 import type { JobEnvelope } from '../contract/job-definition.js';
 import type { QueueTransport } from '../contract/transport.js';
 import { done, echoJob, heartbeat, sleep, until } from './echo-job.conformance.js';
 import { collectResults, consume, envelopeFor, type World } from './fixture.conformance.js';
+import type { FairTurn } from '../contract/fair-turn.js';
 
 export function describeFairness(world: () => World): void {
   describe('jobs of several accounts', () => {

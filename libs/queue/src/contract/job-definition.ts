@@ -43,6 +43,9 @@ export function queueName(modality: string, modelId: string): string {
   return `${modality}.${modelId}`;
 }
 
+/** Name of the queue of job results. */
+export const jobResultQueueName = 'job-results';
+
 /** Modality of work that an api replica does itself: searches, pages and files. It has rows but no queue. */
 export const directModality = 'direct';
 

@@ -1,34 +1,9 @@
 import type { BackendFactory, IQueueBackend, JobJson, WorkerOptions } from 'bullmq';
-import type { FairPlace, FairTurn } from '../fairness/fair-order.js';
+import type { FairPlace, FairTurn } from './fair-turn.js';
+import type { MessageBus } from './message-bus.js';
 
 /** BullMQ requires a connection option; the stores bring their own connections, so ours is always empty. */
 export type StoreConnection = Record<string, never>;
-
-/** Whose credentials the sender of a message used, as the store says: those of a pool; null: those of the installation. */
-export type MessageOrigin = string | null;
-
-/** Of senders that the store has not named yet. No pool has this name. */
-export const unknownOrigin = '?';
-
-export type MessageListener = (text: string, origin: MessageOrigin) => void;
-
-/** Why a message was dropped before its signature was looked at. */
-export type DropReason = 'too-large' | 'flood';
-
-export type DropListener = (channel: string, reason: DropReason, origin: MessageOrigin) => void;
-
-/** Text messages to every listening process. At most once: disconnected processes miss them. */
-export interface MessageBus {
-  publish(channel: string, text: string): Promise<void>;
-  /** The listener is called for every message until the returned function is called. */
-  subscribe(channel: string, listener: MessageListener): Promise<() => void>;
-  /** Called for every message that was dropped. Takes one listener. */
-  onDropped(listener: DropListener): void;
-  /** False while messages of other processes could not be received. */
-  isConnected(): boolean;
-  /** Called after the connection was lost and restored: messages in between are lost. */
-  onReconnect(listener: () => void): () => void;
-}
 
 /** What a reply channel needs of a store: ordered delivery of text messages to one address. */
 export interface ReplyLink {

@@ -1,11 +1,11 @@
 import type { PlatformError, JobUsage, WireError } from '#common';
-import type { FairTurn } from '../fairness/fair-order.js';
 import type { PlacementBus } from './desired-placements.js';
 import type { JobDefinition, JobEnvelope } from './job-definition.js';
 import type { ResultProof } from './result-ticket.js';
 import type { ClusterMembership } from './heartbeat.js';
-import type { WorkerControl } from '../heartbeats/worker-control.js';
 import type { HostQuestions } from './host-questions.js';
+import type { FairTurn } from './fair-turn.js';
+import type { WorkerControl } from './worker-control.js';
 
 /*
  * The queue as interfaces, these and those of `heartbeat.ts` and `desired-placements.ts`. Two transports implement all

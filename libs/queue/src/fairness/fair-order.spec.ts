@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { FairOrder, type FairTurn, maxSpread, rebaseAt, tagsPerJob } from './fair-order.js';
+import { FairOrder, maxSpread, rebaseAt, tagsPerJob } from './fair-order.js';
+import type { FairTurn } from '../contract/fair-turn.js';
 
 interface Job {
   readonly account: string;

@@ -1,3 +1,5 @@
+import type { FairPlace, FairTurn } from '../contract/fair-turn.js';
+
 /**
  * Start-time fair queueing (Goyal, Vin, Cheng, 1996) over the waiting jobs of one queue, each of which counts the same. A
  * job gets a start tag when it is enqueued, and the job with the lowest tag runs next, equal ones in the order of arrival.
@@ -18,26 +20,6 @@ export const rebaseAt = 2 ** 20;
 export const maxSpread = 2 ** 20 - 1;
 
 export const maxWeight = tagsPerJob;
-
-/** Whose turn a job takes. */
-export interface FairTurn {
-  /** Names the account to the queue, and nothing else: a keyed hash. */
-  readonly account: string;
-  /** Turns of the account for one of an account of weight 1: 1 to 16; default 1. */
-  readonly weight?: number;
-  /** It waited before and was lost: it comes before the waiting jobs of its account, not before those of others. */
-  readonly isRecovered?: boolean;
-}
-
-/** Where a job waits. */
-export interface FairPlace {
-  readonly tag: number;
-  /**
-   * Others wait, and its account has had less than its share: it may run before all tags, beside what fills the workers. Its
-   * next job may not, until the virtual time has passed this one.
-   */
-  readonly goesFirst: boolean;
-}
 
 /** Of what the stores return: tag and 1 or 0 for each turn. */
 export function placesOf(values: readonly number[]): FairPlace[] {

@@ -1,4 +1,4 @@
-import type { FairPlace, FairTurn } from './fair-order.js';
+import type { FairPlace, FairTurn } from '../contract/fair-turn.js';
 
 interface Waiting {
   readonly turn: FairTurn;

@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { BusMembership } from './cluster-membership.js';
-import type { MessageBus } from '../contract/store.js';
 import { BusKeys } from '../trust/bus/bus-keys.js';
 import { SignedBus } from '../trust/bus/signed-bus.js';
 import type { Heartbeat } from '../contract/heartbeat.js';
+import type { MessageBus } from '../contract/message-bus.js';
 
 const timing = { heartbeatMs: 1_000, lostAfterMs: 4_000 };
 

@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import type { Clock } from '#common';
-import type { BusSender, SignedBus } from '../trust/bus/signed-bus.js';
 import type { Heartbeat, ClusterMembership } from '../contract/heartbeat.js';
 import { isWithinScope, restrictToScope } from './heartbeat-scope.js';
 import { type CountedHeartbeat, readHeartbeat } from './read-heartbeat.js';
+import type { BusSender, VerifiedBus } from '../contract/message-bus.js';
 
 const channel = 'heartbeat';
 
@@ -72,7 +72,7 @@ export class BusMembership implements ClusterMembership {
   private lastLagMs: number | null = null;
 
   constructor(
-    private readonly bus: SignedBus,
+    private readonly bus: VerifiedBus,
     private readonly clock: Clock,
     private readonly timing: MembershipTiming,
   ) {

@@ -1,6 +1,6 @@
 import type { Clock } from '#common';
-import type { BusSender, SignedBus } from '../trust/bus/signed-bus.js';
 import type { DesiredPlacements, Placement, PlacementBus, PlacementListeners } from '../contract/desired-placements.js';
+import type { BusSender, VerifiedBus } from '../contract/message-bus.js';
 
 const channel = 'placement';
 
@@ -25,7 +25,7 @@ export class BusPlacements implements PlacementBus {
   private isClosed = false;
 
   constructor(
-    private readonly bus: SignedBus,
+    private readonly bus: VerifiedBus,
     private readonly clock: Clock,
   ) {}
 

@@ -2,9 +2,9 @@ import { createHash, randomUUID } from 'node:crypto';
 import { PlatformError, type WireError } from '#common';
 import { storeCall } from '../contract/store-call.js';
 import type { BusMembership } from '../heartbeats/cluster-membership.js';
-import type { BusSender, SignedBus } from '../trust/bus/signed-bus.js';
 import type { ReplyChannel, ReplyEvent } from '../contract/transport.js';
 import type { HostAnswerer, HostQuestion, HostQuestions } from '../contract/host-questions.js';
+import type { BusSender, VerifiedBus } from '../contract/message-bus.js';
 
 interface QuestionMessage extends HostQuestion {
   readonly id: string;
@@ -20,7 +20,7 @@ interface HostAnsweredEvent extends ReplyEvent {
 /** Questions over the store's bus, on a channel per worker. Only the installation may ask: a pool must not ask the hosts of another. */
 export class BusHostQuestions implements HostQuestions {
   constructor(
-    private readonly bus: SignedBus,
+    private readonly bus: VerifiedBus,
     private readonly replies: ReplyChannel,
     private readonly membership: Pick<BusMembership, 'ownId'>,
   ) {}

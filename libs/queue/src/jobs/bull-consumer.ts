@@ -8,8 +8,7 @@ import { refusalOf, type WorkerLastKnownState } from './delivery-checks.js';
 import { type JobEnvelope, queueName } from '../contract/job-definition.js';
 import { cancelledByCaller, type DeliveredJob, type DeliveryEnd, JobDelivery } from './job-delivery.js';
 import type { ReplyPublisher } from '../replies/reply-publisher.js';
-import type { QueueKeys } from '../trust/seal/queue-keys.js';
-import { openEnvelope } from '../trust/seal/sealed-envelope.js';
+import type { EnvelopeSeal } from '../contract/seals.js';
 import { validatePayload } from './payload-validator.js';
 import type { BusMembership } from '../heartbeats/cluster-membership.js';
 import { QueueWatchdog } from './queue-watchdog.js';
@@ -32,7 +31,7 @@ export interface ConsumerDependencies {
   readonly membership: BusMembership;
   readonly progress: ProgressBus;
   readonly claims: ClaimBus;
-  readonly keys: QueueKeys;
+  readonly envelopes: EnvelopeSeal;
   readonly clock: Clock;
   readonly warn: (message: string, error?: unknown) => void;
   /** Jobs of a queue that anybody could take now. */
@@ -60,12 +59,12 @@ export class BullConsumer<Payload extends object, Result extends object> impleme
   private isPaused = false;
 
   constructor(
-    private readonly parts: ConsumerDependencies,
+    private readonly dependencies: ConsumerDependencies,
     private readonly options: ConsumerOptions<Payload, Result>,
   ) {
     this.modelId = options.modelId;
     this.watchdog = options.pickupTimeoutMs === undefined ? null : this.newWatchdog(options.pickupTimeoutMs);
-    const { cancels, membership } = parts;
+    const { cancels, membership } = dependencies;
     this.lastKnownState = {
       wasCancelled: (requestId) => cancels.wasCancelled(requestId),
       isGone: (address) => membership.isGone(address),
@@ -82,7 +81,7 @@ export class BullConsumer<Payload extends object, Result extends object> impleme
   }
 
   async start(): Promise<void> {
-    const { cancels, membership } = this.parts;
+    const { cancels, membership } = this.dependencies;
     this.stops.push(cancels.subscribe((requestId) => this.running.get(requestId)?.delivery.abort(cancelledByCaller())));
     this.stops.push(membership.onChange(() => this.abortAbandoned()));
     const worker = this.openWorker();
@@ -121,7 +120,7 @@ export class BullConsumer<Payload extends object, Result extends object> impleme
     }
     this.stickyJobs?.close();
     for (const stop of this.stops) stop();
-    this.parts.onClosed();
+    this.dependencies.onClosed();
   }
 
   private get queue(): string {
@@ -135,7 +134,7 @@ export class BullConsumer<Payload extends object, Result extends object> impleme
   private openWorker(): OpenWorker {
     const { lockMs, stalledMax } = this.options.definition.policy;
     const worker = openWorker<JobEnvelope>(
-      this.parts.store,
+      this.dependencies.store,
       this.queue,
       (job, token) => this.process(job, token),
       {
@@ -144,14 +143,14 @@ export class BullConsumer<Payload extends object, Result extends object> impleme
         maxStalledCount: stalledMax,
         stalledInterval: Math.round(Math.min(Math.max(lockMs / 3, 500), 5_000)),
       },
-      this.parts.warn,
+      this.dependencies.warn,
     );
     this.workers.push(worker);
     return worker;
   }
 
   private newStickyJobs(): StickyJobs {
-    const { store, membership, claims } = this.parts;
+    const { store, membership, claims } = this.dependencies;
     return new StickyJobs({
       queue: this.queue,
       worker: () => this.workers.at(-1) ?? null,
@@ -165,7 +164,7 @@ export class BullConsumer<Payload extends object, Result extends object> impleme
   }
 
   private newWatchdog(maxWaitMs: number): QueueWatchdog {
-    const { countWaiting, clock, warn } = this.parts;
+    const { countWaiting, clock, warn } = this.dependencies;
     return new QueueWatchdog(maxWaitMs, {
       queue: this.queue,
       countWaiting: () => countWaiting(this.options.definition.modality, this.modelId),
@@ -182,7 +181,7 @@ export class BullConsumer<Payload extends object, Result extends object> impleme
   private restart(): void {
     this.restartCount += 1;
     const before = [...this.workers];
-    this.parts.store.renewWork();
+    this.dependencies.store.renewWork();
     this.openWorker();
     this.retire(before);
   }
@@ -196,7 +195,7 @@ export class BullConsumer<Payload extends object, Result extends object> impleme
 
   /** BullMQ's processor: an exception fails the job, `UnrecoverableError` for good. */
   private async process(job: BullJob<JobEnvelope>, token: string): Promise<void> {
-    const { results, clock } = this.parts;
+    const { results, clock } = this.dependencies;
     const requestId = job.id ?? job.data.requestId;
     this.pickups += 1;
     if (this.isForAnother(job.data)) return await this.putOff(job, token);
@@ -205,13 +204,13 @@ export class BullConsumer<Payload extends object, Result extends object> impleme
       const { preferredWorkerId, mayUseSpareSlot } = job.data;
       if (mayUseSpareSlot === true) this.options.onSticky?.('spare');
       if (preferredWorkerId !== undefined)
-        this.options.onSticky?.(preferredWorkerId === this.parts.membership.ownId ? 'claimed' : 'taken-over');
+        this.options.onSticky?.(preferredWorkerId === this.dependencies.membership.ownId ? 'claimed' : 'taken-over');
     }
     const delivered = this.deliveredJob(job, token);
     const delivery = new JobDelivery(delivered, results, clock);
     this.running.set(requestId, { envelope: job.data, delivery });
     // Another cancel may have arrived since the check of the recent ones.
-    if (this.parts.cancels.wasCancelled(requestId)) delivery.abort(cancelledByCaller());
+    if (this.dependencies.cancels.wasCancelled(requestId)) delivery.abort(cancelledByCaller());
     try {
       const end = await delivery.run(this.options.handler);
       if (end.kind === 'handed-back') await this.handBack(job, token);
@@ -223,7 +222,7 @@ export class BullConsumer<Payload extends object, Result extends object> impleme
 
   /** A job that has ended meanwhile needs nobody in particular. */
   private isForAnother({ requestId, onlyWorkerId, cancelled, deadlineAtMs, replyTo }: JobEnvelope): boolean {
-    const { membership, cancels, clock } = this.parts;
+    const { membership, cancels, clock } = this.dependencies;
     if (onlyWorkerId === undefined || onlyWorkerId === membership.ownId || !membership.isAlive(onlyWorkerId))
       return false;
     if (cancelled === true || cancels.wasCancelled(requestId) || clock.nowMs() >= deadlineAtMs) return false;
@@ -237,7 +236,7 @@ export class BullConsumer<Payload extends object, Result extends object> impleme
 
   /** The next worker takes it first. If the store does not respond, the job returns when its lock expires. */
   private async handBack({ id: jobId = '' }: BullJob<JobEnvelope>, token: string): Promise<void> {
-    const { store, warn } = this.parts;
+    const { store, warn } = this.dependencies;
     const [worker] = this.workers;
     if (worker === undefined) return;
     await store.handBack(worker, { jobId, token }).catch((error: unknown) => {
@@ -258,10 +257,10 @@ export class BullConsumer<Payload extends object, Result extends object> impleme
       refusal: checked instanceof PlatformError ? checked : null,
       failedBefore: job.attemptsMade,
       attempts: job.opts.attempts ?? 1,
-      servedBy: this.parts.membership.ownBackend ?? undefined,
-      replies: data.replyTo ? this.parts.publisher.writer(data.replyTo, data) : silentReplies,
+      servedBy: this.dependencies.membership.ownBackend ?? undefined,
+      replies: data.replyTo ? this.dependencies.publisher.writer(data.replyTo, data) : silentReplies,
       progress: (percent) => {
-        if (!data.replyTo) this.parts.progress.report({ requestId, modelId, attempt, percent });
+        if (!data.replyTo) this.dependencies.progress.report({ requestId, modelId, attempt, percent });
       },
       isLost: (runningMs) => this.isLost(job, token, runningMs > lockMs / 2),
     };
@@ -269,7 +268,7 @@ export class BullConsumer<Payload extends object, Result extends object> impleme
 
   private open(data: JobEnvelope): JobEnvelope | PlatformError {
     try {
-      return openEnvelope(data, this.parts.keys);
+      return this.dependencies.envelopes.open(data);
     } catch (error) {
       return PlatformError.from(error, 'INVALID_REQUEST');
     }
@@ -279,7 +278,10 @@ export class BullConsumer<Payload extends object, Result extends object> impleme
   private check(job: BullJob<JobEnvelope>, opened: JobEnvelope | PlatformError): JobEnvelope<Payload> | PlatformError {
     const taken = { isGivenUp: BullWorker.wasGivenUp(job), stalledBefore: job.stalledCounter };
     try {
-      const refusal = refusalOf(job.data, taken, { lastKnownState: this.lastKnownState, clock: this.parts.clock });
+      const refusal = refusalOf(job.data, taken, {
+        lastKnownState: this.lastKnownState,
+        clock: this.dependencies.clock,
+      });
       if (refusal !== null || opened instanceof PlatformError) return refusal ?? (opened as PlatformError);
       return { ...opened, payload: validatePayload(this.options.definition.payload, opened.payload) };
     } catch (error) {
@@ -301,7 +303,7 @@ export class BullConsumer<Payload extends object, Result extends object> impleme
 
   private abortAbandoned(): void {
     for (const { envelope, delivery } of this.running.values()) {
-      if (envelope.replyTo !== null && this.parts.membership.isGone(envelope.replyTo))
+      if (envelope.replyTo !== null && this.dependencies.membership.isGone(envelope.replyTo))
         delivery.abort(cancelledByCaller());
     }
   }

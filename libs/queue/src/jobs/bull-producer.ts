@@ -1,12 +1,11 @@
 import type { JobsOptions } from 'bullmq';
 import type { StickyAssigner } from '../affinity/sticky-assigner.js';
-import type { FairPlace, FairTurn } from '../fairness/fair-order.js';
 import { PlaceAssigner } from '../fairness/place-assigner.js';
 import type { BullQueue, BullQueues } from '../stores/bull-queue.js';
 import { type JobDefinition, type JobEnvelope, queueName } from '../contract/job-definition.js';
-import { QueueKeys } from '../trust/seal/queue-keys.js';
-import { sealEnvelope } from '../trust/seal/sealed-envelope.js';
+import type { EnvelopeSeal } from '../contract/seals.js';
 import type { BulkOptions, EnqueueOptions, JobProducer, QueueCounts } from '../contract/transport.js';
+import type { FairPlace, FairTurn } from '../contract/fair-turn.js';
 
 /** Wait before a job runs again on the same queue, doubled each time, in ms. */
 const retryDelayMs = 250;
@@ -25,8 +24,8 @@ export class BullProducer implements JobProducer {
   /** Without an assigner no job is sticky. */
   constructor(
     private readonly queues: BullQueues,
+    private readonly envelopes: EnvelopeSeal,
     private readonly assigner: StickyAssigner | null = null,
-    private readonly keys: QueueKeys = new QueueKeys([]),
   ) {
     this.places = new PlaceAssigner((queue, turns) => this.queues.assignPlaces(queue, turns));
   }
@@ -66,7 +65,7 @@ export class BullProducer implements JobProducer {
 
   private async add(envelope: JobEnvelope, options: JobsOptions): Promise<void> {
     const { modality, modelId } = envelope;
-    await this.call(modality, modelId, (queue) => queue.add(modality, sealEnvelope(envelope, this.keys), options));
+    await this.call(modality, modelId, (queue) => queue.add(modality, this.envelopes.seal(envelope), options));
   }
 
   async enqueueBulk(
@@ -80,7 +79,7 @@ export class BullProducer implements JobProducer {
     const jobs = await Promise.all(
       envelopes.map(async (envelope) => ({
         name: envelope.modality,
-        data: sealEnvelope(envelope, this.keys),
+        data: this.envelopes.seal(envelope),
         opts: jobOptions(definition, envelope, await this.placeOf(envelope, turnOf?.(envelope))),
       })),
     );

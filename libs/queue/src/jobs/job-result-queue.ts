@@ -1,10 +1,9 @@
 import { randomUUID } from 'node:crypto';
+import { jobResultQueueName } from '../contract/job-definition.js';
 import { type BullJob, type BullQueues, openWorker } from '../stores/bull-queue.js';
 import { settlesWithin } from '../contract/store-call.js';
 import type { Store } from '../contract/store.js';
 import type { JobResult, JobResultQueue, PendingResults } from '../contract/transport.js';
-
-export const jobResultQueueName = 'job-results';
 
 /** Results per job of the queue. */
 const resultsPerJob = 100;

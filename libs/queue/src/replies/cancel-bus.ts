@@ -1,6 +1,6 @@
 import { storeCall } from '../contract/store-call.js';
-import type { BusSender, SignedBus } from '../trust/bus/signed-bus.js';
 import type { CancelBus } from '../contract/transport.js';
+import type { BusSender, VerifiedBus } from '../contract/message-bus.js';
 
 const channel = 'cancel';
 
@@ -13,7 +13,7 @@ export class BusCancels implements CancelBus {
   private readonly recent = new Set<string>();
   private unsubscribe: () => void = () => undefined;
 
-  constructor(private readonly bus: SignedBus) {}
+  constructor(private readonly bus: VerifiedBus) {}
 
   async start(): Promise<void> {
     this.unsubscribe = await this.bus.subscribe(channel, (text, sender) => this.receive(text, sender));

@@ -1,7 +1,7 @@
 import type { Clock } from '#common';
-import type { MessageBus } from '../contract/store.js';
-import type { QueueKeys } from '../trust/seal/queue-keys.js';
 import type { JobProgress, ProgressBus } from '../contract/transport.js';
+import type { MessageBus } from '../contract/message-bus.js';
+import type { Seals } from '../contract/seals.js';
 
 const channel = 'progress';
 
@@ -34,7 +34,7 @@ export class BusProgress implements ProgressBus {
   constructor(
     private readonly bus: MessageBus,
     private readonly clock: Clock,
-    private readonly keys: QueueKeys,
+    private readonly seals: Seals,
   ) {}
 
   async start(): Promise<void> {
@@ -72,8 +72,8 @@ export class BusProgress implements ProgressBus {
   }
 
   private write(modelId: string, report: Report): string | null {
-    const seal = this.keys.sealOf(modelId);
-    if (seal === null && !this.keys.isEmpty) return null;
+    const seal = this.seals.sealOf(modelId);
+    if (seal === null && !this.seals.isEmpty) return null;
     const text = JSON.stringify(report);
     return JSON.stringify({ modelId, report: seal?.seal(placeOf(modelId), text) ?? text } satisfies ProgressMessage);
   }
@@ -82,8 +82,8 @@ export class BusProgress implements ProgressBus {
   private read(message: Partial<ProgressMessage> | null): JobProgress | null {
     const { modelId, report } = message ?? {};
     if (typeof modelId !== 'string' || typeof report !== 'string') return null;
-    const seal = this.keys.sealOf(modelId);
-    if (seal === null && !this.keys.isEmpty) return null;
+    const seal = this.seals.sealOf(modelId);
+    if (seal === null && !this.seals.isEmpty) return null;
     try {
       const text = seal?.open(placeOf(modelId), report) ?? report;
       const { requestId, attempt, percent } = JSON.parse(text) as Report;

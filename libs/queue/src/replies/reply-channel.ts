@@ -5,10 +5,9 @@ import { HeldReplies, ReplySubscriber } from './reply-subscriber.js';
 import { ReplyPublisher } from './reply-publisher.js';
 import { BufferedReplyStream } from './reply-stream.js';
 import { pause } from '../contract/store-call.js';
-import type { SignedBus } from '../trust/bus/signed-bus.js';
-import { everyModel } from '../trust/seal/queue-keys.js';
-import type { SealedReplyLink } from '../trust/seal/sealed-reply-link.js';
 import type { AnsweredRequest, ReplyChannel, ReplyStream, ReplyWriter } from '../contract/transport.js';
+import { everyModel, type ScopedReplyLink } from '../contract/seals.js';
+import type { VerifiedBus } from '../contract/message-bus.js';
 
 /** Bytes one reply stream may buffer for a slow reader. */
 export const defaultReplyBufferBytes = 4 * 1_024 * 1_024;
@@ -42,8 +41,8 @@ export class LinkedReplyChannel implements ReplyChannel {
   private closed = false;
 
   constructor(
-    private readonly link: SealedReplyLink,
-    private readonly bus: SignedBus,
+    private readonly link: ScopedReplyLink,
+    private readonly bus: VerifiedBus,
     private readonly replyBufferBytes: number,
     private readonly follower: SlotFollower | null = null,
   ) {

@@ -2,8 +2,8 @@ import { randomBytes } from 'node:crypto';
 import { encodeFrame, type FramePart, type ResendRequest } from './reply-frame.js';
 import { resendableMs } from './reply-subscriber.js';
 import { backOffMs, pause, settlesWithin } from '../contract/store-call.js';
-import type { ReplyTarget, SealedReplyLink } from '../trust/seal/sealed-reply-link.js';
 import type { AnsweredRequest, ReplyEvent, ReplyWriter } from '../contract/transport.js';
+import type { ReplyTarget, ScopedReplyLink } from '../contract/seals.js';
 
 /** Events per message: enough to amortize it, few enough not to delay the first of them. */
 const eventsPerMessage = 1_000;
@@ -37,7 +37,7 @@ export class ReplyPublisher {
   private readonly processName = randomBytes(6).toString('base64url');
   private counter = 0;
 
-  constructor(private readonly link: Pick<SealedReplyLink, 'scopeOf' | 'send'>) {}
+  constructor(private readonly link: Pick<ScopedReplyLink, 'scopeOf' | 'send'>) {}
 
   writer(address: string, { requestId, modelId }: AnsweredRequest): ReplyWriter {
     const scope = this.link.scopeOf(modelId);
@@ -90,7 +90,7 @@ class AddressQueue {
   private idle: NodeJS.Timeout | undefined;
 
   constructor(
-    private readonly link: Pick<SealedReplyLink, 'send'>,
+    private readonly link: Pick<ScopedReplyLink, 'send'>,
     readonly target: ReplyTarget,
     private readonly sender: string,
     private readonly onIdle: () => void,

@@ -10,7 +10,7 @@ import {
 import { Queue, Worker } from '../connections/bull-library.js';
 import { StoreActivity, storeCall, storeUnavailable } from '../contract/store-call.js';
 import type { AppendedJob, Store, StoreConnection } from '../contract/store.js';
-import type { FairPlace, FairTurn } from '../fairness/fair-order.js';
+import type { FairPlace, FairTurn } from '../contract/fair-turn.js';
 
 /** BullMQ's classes over either store. */
 export type BullQueue<Data> = BullMQQueue<Data, void, string, Data, void, string, IQueueBackend, StoreConnection>;

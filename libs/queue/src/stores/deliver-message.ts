@@ -1,4 +1,4 @@
-import type { MessageListener, MessageOrigin } from '../contract/store.js';
+import type { MessageListener, MessageOrigin } from '../contract/message-bus.js';
 
 /**
  * Passes a message of the bus to its listeners. Its sender may be a worker that does as it likes: what a listener cannot

@@ -1,50 +1,30 @@
 import { type Clock, systemClock } from '#common';
-import { AffinityRouter } from '../affinity/affinity-router.js';
 import { ClaimBus } from '../affinity/claim-bus.js';
-import { StickyAssigner } from '../affinity/sticky-assigner.js';
-import { BullConsumer } from '../jobs/bull-consumer.js';
-import { BullQueues } from '../stores/bull-queue.js';
-import { BullProducer } from '../jobs/bull-producer.js';
-import { BusCancels } from '../replies/cancel-bus.js';
-import { defaultReplyBufferBytes, LinkedReplyChannel } from '../replies/reply-channel.js';
-import { BullResultQueue } from '../jobs/job-result-queue.js';
-import { BusPlacements } from '../heartbeats/placement-bus.js';
-import { BusWorkerControl } from '../heartbeats/worker-control.js';
-import { BusHostQuestions } from '../hosts/bus-host-questions.js';
-import { BusMembership, defaultMembershipTiming } from '../heartbeats/cluster-membership.js';
-import { BusKeys } from '../trust/bus/bus-keys.js';
-import { LimitedBus } from '../trust/bus/limited-bus.js';
-import { type RefusalReason, SignedBus } from '../trust/bus/signed-bus.js';
-import { BusProgress } from '../replies/progress-bus.js';
-import { QueueKeys } from '../trust/seal/queue-keys.js';
-import { SealedReplyLink } from '../trust/seal/sealed-reply-link.js';
+import { openStickyAssigner } from '../affinity/open-sticky-assigner.js';
 import { settlesWithin } from '../contract/store-call.js';
-import type { MessageOrigin, Store, StoreOptions } from '../contract/store.js';
-import type { AffinityOptions, ConsumerOptions, JobConsumer, QueueTransport, TransportOptions } from '../contract/transport.js';
+import type { Store, StoreOptions } from '../contract/store.js';
+import type { ConsumerOptions, JobConsumer, QueueTransport, TransportOptions } from '../contract/transport.js';
+import { BullConsumer, type ConsumerDependencies } from '../jobs/bull-consumer.js';
+import { BullProducer } from '../jobs/bull-producer.js';
+import { BullResultQueue } from '../jobs/job-result-queue.js';
+import { defaultReplyBufferBytes, LinkedReplyChannel } from '../replies/reply-channel.js';
+import { BullQueues } from '../stores/bull-queue.js';
+import { Trust } from '../trust/trust.js';
+import { BusServices } from './bus-services.js';
 
 /** How long pending messages may take to send when the process stops, in ms. */
 const flushMs = 2_000;
-
-/** For operators of pools. */
-const withoutBusKey =
-  'SLUICE_QUEUE_KEY has no key for messages of api and ops, and takes them from any worker: make these credentials again.';
 
 /** The queue over one store: everything above connections is the same for Redis and Postgres. */
 export class BullTransport implements QueueTransport {
   readonly kind: 'redis' | 'postgres';
   readonly producer: BullProducer;
   readonly replies: LinkedReplyChannel;
-  readonly cancelBus: BusCancels;
-  readonly membership: BusMembership;
-  readonly progress: BusProgress;
-  readonly placements: BusPlacements;
-  readonly workerControl: BusWorkerControl;
-  readonly hosts: BusHostQuestions;
   readonly results: BullResultQueue;
+  private readonly services: BusServices;
   private readonly queues: BullQueues;
   private readonly claims: ClaimBus;
-  private readonly keys: QueueKeys;
-  private readonly bus: SignedBus;
+  private readonly trust: Trust;
   private readonly consumers = new Set<JobConsumer>();
   private readonly warn: (message: string, error?: unknown) => void;
   private readonly outage: StoreOptions['outage'];
@@ -59,80 +39,62 @@ export class BullTransport implements QueueTransport {
     this.outage = options.outage;
     this.kind = store.kind;
     this.queues = new BullQueues(store, this.warn);
-    this.keys = new QueueKeys(options.sealKeys ?? []);
-    const limited = new LimitedBus(store.bus, clock);
-    this.claims = new ClaimBus(limited, this.keys);
-    this.bus = this.openBus(limited, options);
-    const { replyBufferBytes = defaultReplyBufferBytes, affinity } = options;
-    const assigner = affinity === undefined ? null : this.openStickyAssigner(affinity);
-    const replyLink = new SealedReplyLink(store.replyLink, this.keys);
-    this.producer = new BullProducer(this.queues, assigner, this.keys);
-    this.replies = new LinkedReplyChannel(replyLink, this.bus, replyBufferBytes, assigner);
-    this.cancelBus = new BusCancels(this.bus);
-    this.membership = new BusMembership(this.bus, clock, options.membership ?? defaultMembershipTiming);
-    if (assigner !== null) this.membership.onHeartbeat = (heartbeat) => assigner.note(heartbeat);
-    this.progress = new BusProgress(limited, clock, this.keys);
-    this.placements = new BusPlacements(this.bus, clock);
-    this.workerControl = new BusWorkerControl(this.bus);
-    this.hosts = new BusHostQuestions(this.bus, this.replies, this.membership);
     this.results = new BullResultQueue(store, this.queues, { warn: this.warn, lockMs: options.resultLockMs });
-  }
-
-  private openBus(bus: LimitedBus, { sealKeys = [], namespace }: StoreOptions & TransportOptions): SignedBus {
-    const keys = new BusKeys(sealKeys, this.clock);
-    if (!keys.isEmpty && !keys.canVerifySignatures) this.warn(withoutBusKey);
-    const onRefused = (channel: string, origin: MessageOrigin) => bus.noteRefusal(channel, origin);
-    return new SignedBus(bus, { keys, namespace, clock: this.clock, warn: this.warn, onRefused });
-  }
-
-  private openStickyAssigner(affinity: AffinityOptions): StickyAssigner {
-    return new StickyAssigner({
-      ...affinity,
-      router: new AffinityRouter(() => this.membership.listCurrent()),
+    this.trust = new Trust(store, options, clock);
+    const { bus, limitedBus, seals, envelopes, replyLink } = this.trust;
+    this.claims = new ClaimBus(limitedBus, seals);
+    const { replyBufferBytes = defaultReplyBufferBytes, affinity, membership: timing } = options;
+    const assigner = openStickyAssigner(affinity, {
       claims: this.claims,
+      workers: () => this.services.membership.listCurrent(),
       release: (queue, requestId) => this.producer.release(queue, requestId),
     });
+    this.producer = new BullProducer(this.queues, envelopes, assigner);
+    this.replies = new LinkedReplyChannel(replyLink, bus, replyBufferBytes, assigner);
+    this.services = new BusServices({ bus, limitedBus, seals, replies: this.replies, clock, timing });
+    if (assigner !== null) this.membership.onHeartbeat = (heartbeat) => assigner.note(heartbeat);
+  }
+
+  get cancelBus(): BusServices['cancelBus'] {
+    return this.services.cancelBus;
+  }
+
+  get membership(): BusServices['membership'] {
+    return this.services.membership;
+  }
+
+  get progress(): BusServices['progress'] {
+    return this.services.progress;
+  }
+
+  get placements(): BusServices['placements'] {
+    return this.services.placements;
+  }
+
+  get workerControl(): BusServices['workerControl'] {
+    return this.services.workerControl;
+  }
+
+  get hosts(): BusServices['hosts'] {
+    return this.services.hosts;
   }
 
   async start(): Promise<void> {
     await this.replies.startSending();
-    await this.cancelBus.start();
-    await this.membership.start();
-    await this.progress.start();
-    await this.placements.start();
-    await this.workerControl.start();
+    await this.services.start();
   }
 
   hasKeyOf(modelId: string): boolean {
-    return this.keys.models?.includes(modelId) !== false;
+    return this.trust.hasKeyOf(modelId);
   }
 
   async consume<Payload extends object, Result extends object>(
     options: ConsumerOptions<Payload, Result>,
   ): Promise<JobConsumer> {
-    const { store, results, cancelBus: cancels, membership, progress, claims, keys, clock, warn } = this;
     const { modelId } = options;
-    if (!this.hasKeyOf(modelId)) warn(`SLUICE_QUEUE_KEY has no key for ${modelId}: its jobs fail here.`);
-    const countWaiting = (modality: string, modelId: string) => this.producer.countReady(modality, modelId);
-    const consumer = new BullConsumer(
-      {
-        ...{
-          store,
-          publisher: this.replies.publisher,
-          results,
-          cancels,
-          membership,
-          progress,
-          claims,
-          keys,
-          clock,
-          warn,
-        },
-        countWaiting,
-        onClosed: () => this.consumers.delete(consumer),
-      },
-      options,
-    );
+    if (!this.hasKeyOf(modelId)) this.warn(`SLUICE_QUEUE_KEY has no key for ${modelId}: its jobs fail here.`);
+    const onClosed = () => this.consumers.delete(consumer);
+    const consumer: BullConsumer<Payload, Result> = new BullConsumer(this.consumerDependencies(onClosed), options);
     this.consumers.add(consumer);
     try {
       await consumer.start();
@@ -144,6 +106,24 @@ export class BullTransport implements QueueTransport {
     return consumer;
   }
 
+  private consumerDependencies(onClosed: () => void): ConsumerDependencies {
+    const { store, results, cancelBus: cancels, membership, progress, claims, clock, warn } = this;
+    return {
+      store,
+      publisher: this.replies.publisher,
+      results,
+      cancels,
+      membership,
+      progress,
+      claims,
+      envelopes: this.trust.envelopes,
+      clock,
+      warn,
+      countWaiting: (modality, modelId) => this.producer.countReady(modality, modelId),
+      onClosed,
+    };
+  }
+
   /** What a queue or worker that @nestjs/bullmq opens needs: the store travels as its connection. */
   get bullOptions(): { connection: { store: Store }; prefix: string } {
     return { connection: { store: this.store }, prefix: this.store.prefix };
@@ -153,8 +133,8 @@ export class BullTransport implements QueueTransport {
     return this.queues.failedCalls;
   }
 
-  get refusedMessages(): ReadonlyMap<RefusalReason, number> {
-    return this.bus.refused;
+  get refusedMessages(): Trust['refusedMessages'] {
+    return this.trust.refusedMessages;
   }
 
   get storeMemory(): Store['memory'] {
@@ -179,11 +159,7 @@ export class BullTransport implements QueueTransport {
     await this.replies.publisher.flush(flushMs);
     // An unavailable store must not keep the process alive: each step has a time limit, and the connections close in
     // any case.
-    await settlesWithin(this.membership.close(), flushMs);
-    this.cancelBus.close();
-    this.progress.close();
-    this.placements.close();
-    this.workerControl.close();
+    await this.services.close(flushMs);
     await settlesWithin(this.replies.close(), flushMs);
     await this.results.close();
     await settlesWithin(this.queues.close(), flushMs);

@@ -3,12 +3,8 @@ import { Inject, type OnModuleDestroy, type OnModuleInit } from '@nestjs/common'
 import type { Job, Queue, Worker } from 'bullmq';
 import { Logger } from '#platform/logging';
 import { JobResultHandler } from '../../contract/job-result-handler.js';
-import {
-  handleBatch,
-  type JobResultBatch,
-  jobResultQueueName,
-  jobResultWorkerOptions,
-} from '../../jobs/job-result-queue.js';
+import { handleBatch, type JobResultBatch, jobResultWorkerOptions } from '../../jobs/job-result-queue.js';
+import { jobResultQueueName } from '../../contract/job-definition.js';
 
 /** Hands each result of a batch to the handler; the batch is retried with those that it rejected. */
 @Processor(jobResultQueueName, jobResultWorkerOptions())

@@ -2,17 +2,17 @@ import { randomBytes, randomInt } from 'node:crypto';
 import { type EventEmitter, setMaxListeners } from 'node:events';
 import { backOffMs, pause, settlesWithin } from '../../contract/store-call.js';
 import { deliverMessage, unreadableMessage } from '../deliver-message.js';
+import type { ListenClient, SharedPostgresConnection } from '../../connections/postgres-connection.js';
+import { poolRolePrefix } from '../../trust/pools/pool-role.js';
+import { SenderPools } from '../../trust/pools/sender-pools.js';
+import { PartCollector, tooLarge, toParts } from './text-parts.js';
 import {
   type DropListener,
   type MessageBus,
   type MessageListener,
   type MessageOrigin,
   unknownOrigin,
-} from '../../contract/store.js';
-import type { ListenClient, SharedPostgresConnection } from '../../connections/postgres-connection.js';
-import { poolRolePrefix } from '../../trust/pools/pool-role.js';
-import { SenderPools } from '../../trust/pools/sender-pools.js';
-import { PartCollector, tooLarge, toParts } from './text-parts.js';
+} from '../../contract/message-bus.js';
 
 /** Interval between health checks of the listening connection, and their timeout, in ms. */
 const askEveryMs = 3_000;

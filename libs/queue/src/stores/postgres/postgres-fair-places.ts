@@ -1,5 +1,6 @@
-import { type FairPlace, type FairTurn, maxSpread, placesOf, rebaseAt, stepOf } from '../../fairness/fair-order.js';
+import { maxSpread, placesOf, rebaseAt, stepOf } from '../../fairness/fair-order.js';
 import type { SharedPostgresConnection } from '../../connections/postgres-connection.js';
+import type { FairPlace, FairTurn } from '../../contract/fair-turn.js';
 
 /*
  * The state of `FairOrder` in unlogged tables beside BullMQ's: no commit waits for the disk, and after a crash of the server the

@@ -1,5 +1,4 @@
 import type { BackendFactory, IQueueBackend } from 'bullmq';
-import type { FairPlace, FairTurn } from '../../fairness/fair-order.js';
 import { PostgresQueueBackend } from '../../connections/bull-library.js';
 import { backOffMs, fetchedJob, pause, storeCall, storeUnavailable } from '../../contract/store-call.js';
 import type {
@@ -8,7 +7,6 @@ import type {
   DelayedQueue,
   FetchedJob,
   JobClaim,
-  MessageBus,
   ReplyLink,
   Store,
   StoreConnection,
@@ -22,6 +20,8 @@ import { assignPostgresPlaces, countPostgresAhead } from './postgres-fair-places
 import { PostgresReplyLink } from './postgres-reply-link.js';
 import { type PoolSessionCounts, PoolSessionGuard } from '../../trust/pools/pool-session-guard.js';
 import { isLostConnection, queueSchema, SharedPostgresConnection } from '../../connections/postgres-connection.js';
+import type { FairPlace, FairTurn } from '../../contract/fair-turn.js';
+import type { MessageBus } from '../../contract/message-bus.js';
 
 /** Timeout of the first connection, in ms. */
 const startTimeoutMs = 10_000;

@@ -3,7 +3,7 @@ import { isRightMissing } from '#platform/redis';
 import { poolChannels } from '../../trust/pools/pool-role.js';
 import { deliverMessage, unreadableMessage } from '../deliver-message.js';
 import { backOffMs, pause } from '../../contract/store-call.js';
-import type { MessageBus, MessageListener, MessageOrigin } from '../../contract/store.js';
+import type { MessageBus, MessageListener, MessageOrigin } from '../../contract/message-bus.js';
 
 export interface RedisBusOptions {
   readonly namespace: string;

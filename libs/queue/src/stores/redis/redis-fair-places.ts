@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Redis } from 'ioredis';
-import { type FairPlace, type FairTurn, maxSpread, placesOf, rebaseAt, stepOf } from '../../fairness/fair-order.js';
+import { maxSpread, placesOf, rebaseAt, stepOf } from '../../fairness/fair-order.js';
+import type { FairPlace, FairTurn } from '../../contract/fair-turn.js';
 
 /** How long the state outlives its last use, in seconds. Without it, the virtual time is read from the queue again. */
 const keptSeconds = 86_400;

@@ -1,7 +1,6 @@
 import type { BackendFactory, IQueueBackend } from 'bullmq';
 import type { Redis } from 'ioredis';
 import { PlatformError } from '#common';
-import type { FairPlace, FairTurn } from '../../fairness/fair-order.js';
 import { createRedisBackend } from '../../connections/bull-library.js';
 import { fetchedJob, storeCall, storeFull } from '../../contract/store-call.js';
 import type {
@@ -10,7 +9,6 @@ import type {
   FetchedJob,
   HeldLocks,
   JobClaim,
-  MessageBus,
   ReplyLink,
   Store,
   StoreConnection,
@@ -34,6 +32,8 @@ import {
 import { poolOfUrl } from '../../trust/pools/pool-role.js';
 import { RedisReplyLink } from './redis-reply-link.js';
 import { RedisMemory } from './redis-memory.js';
+import type { FairPlace, FairTurn } from '../../contract/fair-turn.js';
+import type { MessageBus } from '../../contract/message-bus.js';
 
 /** Timeout of the first connection, in ms. */
 const startTimeoutMs = 10_000;

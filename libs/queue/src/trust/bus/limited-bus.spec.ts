@@ -1,8 +1,13 @@
 import { describe, expect, it } from 'vitest';
-import { type MessageBus, type MessageListener, type MessageOrigin, unknownOrigin } from '../../contract/store.js';
 import { BusKeys } from './bus-keys.js';
 import { LimitedBus, maxMessageCharacters } from './limited-bus.js';
 import { SignedBus } from './signed-bus.js';
+import {
+  type MessageBus,
+  type MessageListener,
+  type MessageOrigin,
+  unknownOrigin,
+} from '../../contract/message-bus.js';
 
 const key = 'ab'.repeat(32);
 

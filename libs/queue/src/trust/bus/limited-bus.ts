@@ -1,12 +1,12 @@
 import type { Clock } from '#common';
+import { verificationCost } from './signed-bus.js';
 import {
   type DropListener,
   type MessageBus,
   type MessageListener,
   type MessageOrigin,
   unknownOrigin,
-} from '../../contract/store.js';
-import { verificationCost } from './signed-bus.js';
+} from '../../contract/message-bus.js';
 
 /** Of one message. A heartbeat with 1,000 models has some 200,000 characters. */
 export const maxMessageCharacters = 1_024 * 1_024;

@@ -1,5 +1,4 @@
 import { describe, expect, it } from 'vitest';
-import type { MessageBus, MessageListener } from '../../contract/store.js';
 import { BusMembership } from '../../heartbeats/cluster-membership.js';
 import type { Heartbeat } from '../../contract/heartbeat.js';
 import { BusPlacements } from '../../heartbeats/placement-bus.js';
@@ -9,6 +8,7 @@ import { keysOfModels } from '../seal/queue-keys.js';
 import { BusKeys } from './bus-keys.js';
 import { maxAgeMs } from './message-history.js';
 import { SignedBus } from './signed-bus.js';
+import type { MessageBus, MessageListener } from '../../contract/message-bus.js';
 
 const [key, newKey] = ['ab'.repeat(32), 'cd'.repeat(32)] as const;
 const timing = { heartbeatMs: 60_000, lostAfterMs: 240_000 };

@@ -1,8 +1,14 @@
 import { randomBytes } from 'node:crypto';
 import type { Clock } from '#common';
-import { type MessageBus, type MessageOrigin, unknownOrigin } from '../../contract/store.js';
 import type { BusKeys } from './bus-keys.js';
 import { MessageHistory } from './message-history.js';
+import {
+  type BusSender,
+  type MessageBus,
+  type MessageOrigin,
+  unknownOrigin,
+  type VerifiedBus,
+} from '../../contract/message-bus.js';
 
 const prefix = 's1 ';
 
@@ -24,16 +30,6 @@ export const refusalReasons = [
 ] as const;
 export type RefusalReason = (typeof refusalReasons)[number];
 
-/** Who sent a message. */
-export interface BusSender {
-  /** Unique for each process; null: nothing is verified here. */
-  readonly id: string | null;
-  /** The models for which it may speak; null: for the installation. */
-  readonly models: readonly string[] | null;
-  readonly isSelf: boolean;
-  readonly origin: MessageOrigin;
-}
-
 /** The bus without signatures: keys are missing, here or everywhere. */
 const unverified = { id: null, models: null, isSelf: false } as const;
 
@@ -49,7 +45,7 @@ type Header = [models: readonly string[] | null, sender: string, number: number,
  * The bus of processes that do not all trust each other. Every message is signed, for one channel, and counts once. Without
  * keys, messages are sent and taken as they are.
  */
-export class SignedBus {
+export class SignedBus implements VerifiedBus {
   private readonly id = randomBytes(9).toString('base64url');
   private readonly history = new MessageHistory();
   private readonly counts = new Map<RefusalReason, number>(refusalReasons.map((reason) => [reason, 0]));

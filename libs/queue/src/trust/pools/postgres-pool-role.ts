@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto';
 import pg from 'pg';
 import { PlatformError } from '#common';
 import { queueSchema, SharedPostgresConnection } from '../../connections/postgres-connection.js';
-import { jobResultQueueName } from '../../jobs/job-result-queue.js';
 import { poolRolePrefix, type PoolRole, queuesOf, withUser } from './pool-role.js';
+import { jobResultQueueName } from '../../contract/job-definition.js';
 
 /** Identifiers are cut off at 63 bytes: a hash keeps pools apart whose names begin alike. */
 const poolNameLength = 16;

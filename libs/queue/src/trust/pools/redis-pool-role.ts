@@ -1,8 +1,8 @@
 import { Redis } from 'ioredis';
 import { PlatformError } from '#common';
 import { isInfoDenied, isRightMissing, tolerateDeniedInfo } from '#platform/redis';
-import { jobResultQueueName } from '../../jobs/job-result-queue.js';
 import { poolChannels, type PoolRole, poolUserPrefix, queuesOf, withUser } from './pool-role.js';
+import { jobResultQueueName } from '../../contract/job-definition.js';
 
 /** Servers before 7 cannot allow commands for some keys only. */
 const minimumMajorVersion = 7;

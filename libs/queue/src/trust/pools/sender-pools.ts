@@ -1,4 +1,4 @@
-import { type MessageOrigin, unknownOrigin } from '../../contract/store.js';
+import { type MessageOrigin, unknownOrigin } from '../../contract/message-bus.js';
 
 /** Shortest time between two looks at sessions, in ms. */
 const lookEveryMs = 100;

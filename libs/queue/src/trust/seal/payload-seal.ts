@@ -1,5 +1,6 @@
 import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:crypto';
 import { PlatformError } from '#common';
+import type { Seal } from '../../contract/seals.js';
 
 const version = 'v1';
 const nonceBytes = 12;
@@ -15,7 +16,7 @@ interface SealKey {
  * Encrypts what callers wrote and models answered wherever a queue store holds it: AES-256-GCM, a fresh nonce each, bound
  * to its place, so that its bytes cannot be moved to another job or address. Format: version, key id, base64.
  */
-export class PayloadSeal {
+export class PayloadSeal implements Seal {
   private readonly keys: readonly [SealKey, ...SealKey[]];
 
   /** Keys of 64 hex digits: the first seals, all open. To change it, give every process the new key as a second one first. */

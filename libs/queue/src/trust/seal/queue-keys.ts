@@ -1,8 +1,6 @@
 import { deriveKey } from '#common';
+import { everyModel, type Seals } from '../../contract/seals.js';
 import { PayloadSeal } from './payload-seal.js';
-
-/** Names the key of what concerns no single model; no model has this id. */
-export const everyModel = '';
 
 /** Stands where other keys name their model; no model has this id. */
 export const busKeyName = '@bus';
@@ -14,7 +12,7 @@ const maxSeals = 1_000;
  * The keys of a process. A key of the installation (64 hex digits) opens everything; `<model>:<key>` opens the jobs of one
  * model, and is all that the workers of a pool of their own get, beside `@bus:<key>`, by which they verify what api and ops send.
  */
-export class QueueKeys {
+export class QueueKeys implements Seals {
   readonly installation: readonly string[];
   /** Public keys of the bus, as 64 hex digits. */
   readonly busKeys: readonly string[];

@@ -1,41 +1,41 @@
 import type { JobEnvelope } from '../../contract/job-definition.js';
+import type { EnvelopeSeal, Seals } from '../../contract/seals.js';
 import { unreadable } from './payload-seal.js';
-import type { QueueKeys } from './queue-keys.js';
 
-/** Stands in the queue instead of a payload. */
+/** Takes the place of the payload in the queue. */
 interface SealedPayload {
   sealed: string;
 }
 
-function placeOf({ requestId, modality, modelId }: JobEnvelope): string {
-  return `job ${modality} ${modelId} ${requestId}`;
-}
-
-/** What the seal hides of an envelope. */
+/** The members of an envelope that the seal hides. */
 type SealedMembers = Pick<JobEnvelope, 'payload' | 'ticket'>;
 
-/** Returns the envelope as it is stored; unchanged without keys. */
-export function sealEnvelope(envelope: JobEnvelope, keys: QueueKeys): JobEnvelope {
-  if (keys.isEmpty) return envelope;
-  const seal = keys.sealOf(envelope.modelId);
-  if (seal === null) throw unreadable();
-  const { payload, ticket, ...open } = envelope;
-  const members: SealedMembers = { payload, ticket };
-  const sealed: SealedPayload = { sealed: seal.seal(placeOf(envelope), JSON.stringify(members)) };
-  return { ...open, payload: sealed };
+/** Seals payload and ticket of a job with the key of its model. */
+export class SealedEnvelopes implements EnvelopeSeal {
+  constructor(private readonly keys: Seals) {}
+
+  seal(envelope: JobEnvelope): JobEnvelope {
+    if (this.keys.isEmpty) return envelope;
+    const seal = this.keys.sealOf(envelope.modelId);
+    if (seal === null) throw unreadable();
+    const { payload, ticket, ...open } = envelope;
+    const members: SealedMembers = { payload, ticket };
+    const sealed: SealedPayload = { sealed: seal.seal(placeOf(envelope), JSON.stringify(members)) };
+    return { ...open, payload: sealed };
+  }
+
+  open(envelope: JobEnvelope): JobEnvelope {
+    const { payload } = envelope;
+    if (!isSealed(payload)) return envelope;
+    const seal = this.keys.sealOf(envelope.modelId);
+    if (seal === null) throw unreadable();
+    const members = JSON.parse(seal.open(placeOf(envelope), payload.sealed)) as SealedMembers;
+    return { ...envelope, ...members };
+  }
 }
 
-/**
- * Returns what a stored envelope holds; a producer without a key stored it as it is. Throws `INFERENCE_FAILED` if it
- * cannot be opened here.
- */
-export function openEnvelope(envelope: JobEnvelope, keys: QueueKeys): JobEnvelope {
-  const { payload } = envelope;
-  if (!isSealed(payload)) return envelope;
-  const seal = keys.sealOf(envelope.modelId);
-  if (seal === null) throw unreadable();
-  const members = JSON.parse(seal.open(placeOf(envelope), payload.sealed)) as SealedMembers;
-  return { ...envelope, ...members };
+function placeOf({ requestId, modality, modelId }: JobEnvelope): string {
+  return `job ${modality} ${modelId} ${requestId}`;
 }
 
 function isSealed(payload: unknown): payload is SealedPayload {

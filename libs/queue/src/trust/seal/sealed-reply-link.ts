@@ -1,26 +1,14 @@
+import { everyModel, type ReplyTarget, type ScopedReplyHandlers, type ScopedReplyLink } from '../../contract/seals.js';
 import type { ReplyLink } from '../../contract/store.js';
 import { unreadable } from './payload-seal.js';
-import { everyModel, type QueueKeys } from './queue-keys.js';
-
-/** Where messages go, and the model whose requests they may answer; `everyModel`: any. */
-export interface ReplyTarget {
-  readonly address: string;
-  readonly scope: string;
-}
-
-export interface ScopedReplyHandlers {
-  /** Messages of other scopes are dropped unread. */
-  accepts(scope: string): boolean;
-  onMessage(text: string, scope: string): void;
-  onLost(): void;
-}
+import type { QueueKeys } from './queue-keys.js';
 
 /**
  * Seals the messages of reply channels, which hold what models answer, with the key of their model, whose name comes first.
  * Senders that have the key of the installation may answer for every model. Where the reader has keys, it drops what it
  * cannot open: workers of a pool can answer the requests of their models and no others.
  */
-export class SealedReplyLink {
+export class SealedReplyLink implements ScopedReplyLink {
   constructor(
     private readonly link: ReplyLink,
     private readonly keys: QueueKeys,
