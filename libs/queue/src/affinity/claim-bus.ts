@@ -4,9 +4,12 @@ import type { Seals } from '../contract/seals.js';
 
 interface ClaimMessage {
   queue: string;
-  /** Sealed where there are keys: every worker hears the bus, and who knows the id of a request can write into its response. */
+  /**
+   * Sealed when there are keys: every worker hears the bus, and a worker that knows the id of a request can write into
+   * its response.
+   */
   requestId: string;
-  /** It may use a spare slot. */
+  /** True when the job may use a spare slot. */
   isSpare?: boolean;
 }
 
@@ -41,7 +44,7 @@ export class ClaimBus {
     });
   }
 
-  /** Null: it cannot be opened here, or was not sealed although there are keys. */
+  /** Returns null for an id that cannot be opened here, or was not sealed although there are keys. */
   private open({ queue, requestId }: ClaimMessage): string | null {
     if (this.seals.isEmpty) return requestId;
     try {
@@ -52,12 +55,12 @@ export class ClaimBus {
   }
 }
 
-/** Postgres takes channels of 63 bytes at most. */
+/** Postgres accepts channel names of 63 bytes at most. */
 function channelOf(workerId: string): string {
   return `claim_${createHash('sha256').update(workerId).digest('hex').slice(0, 16)}`;
 }
 
-/** The name of a queue is modality and model, with a dot between. */
+/** Returns the model of a queue, whose name is modality and model with a dot between them. */
 function modelOf(queue: string): string {
   return queue.slice(queue.indexOf('.') + 1);
 }

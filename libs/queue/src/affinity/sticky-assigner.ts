@@ -32,7 +32,7 @@ export class StickyAssigner {
     return Math.min(this.dependencies.stickyMs, maxStickyMs);
   }
 
-  /** The worker to prefer for a job, or null. */
+  /** Returns the worker to prefer for a job, or null. */
   workerFor(envelope: JobEnvelope, routeKey: () => string): string | null {
     const { modality, modelId, replyTo } = envelope;
     // Without a reply stream, this process would not learn how the job ends.
@@ -42,12 +42,12 @@ export class StickyAssigner {
     return 'workerId' in choice ? choice.workerId : null;
   }
 
-  /** Whether several workers could take a job. */
+  /** Returns true when several workers could take a job. */
   hasChoice(envelope: JobEnvelope): boolean {
     return this.dependencies.router.hasChoice(envelope);
   }
 
-  /** The worker whose spare slot a job that goes first is to take, or null. */
+  /** Returns the worker whose spare slot a job that goes first is to use, or null. */
   spareWorkerFor(envelope: JobEnvelope, routeKey: () => string): string | null {
     const { modality, modelId, replyTo } = envelope;
     if (replyTo === null) return null;
@@ -56,7 +56,7 @@ export class StickyAssigner {
     return workerId;
   }
 
-  /** Tells the worker to claim the job, which is in the queue by now. */
+  /** Tells the worker to claim the job, which is already in the queue. */
   assigned(envelope: JobEnvelope, workerId: string): void {
     const { router, claims, release } = this.dependencies;
     const { requestId, mayUseSpareSlot: isSpare } = envelope;
@@ -71,7 +71,7 @@ export class StickyAssigner {
     this.releases.set(requestId, timer.unref());
   }
 
-  /** A worker has started the job. */
+  /** Call when a worker has started the job. */
   began(requestId: string): void {
     const timer = this.releases.get(requestId);
     if (timer === undefined) return;

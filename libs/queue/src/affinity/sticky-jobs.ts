@@ -7,12 +7,12 @@ import type { ClaimBus } from './claim-bus.js';
 
 export interface StickyJobsDependencies {
   readonly queue: string;
-  /** The worker that takes jobs now. */
+  /** Returns the worker that takes jobs now. */
   worker(): BullWorker<JobEnvelope> | null;
   readonly store: Store;
   readonly membership: BusMembership;
   readonly claims: ClaimBus;
-  /** Whether one more job may run, also in a spare slot, given how many claims are under way. */
+  /** Returns true when one more job may run, or run in a spare slot, given how many claims are in progress. */
   hasCapacity(underWay: number, isSpare: boolean): boolean;
   readonly onEnd: (end: StickyJobEnd) => void;
 }

@@ -15,7 +15,7 @@ export async function startPoolStore(): Promise<ConformanceStore> {
   return { ...server, url: server.url, workerUser: poolUsers((role) => ensurePostgresPoolRole(server, role)) };
 }
 
-/** The same on Redis, which keeps the users over a restart. */
+/** A Redis whose workers have the user of a pool; it keeps the users over a restart. */
 export async function startRedisPoolStore(): Promise<ConformanceStore> {
   const folder = await mkdtemp(join(tmpdir(), 'sluice-users-'));
   const users = join(folder, 'users.acl');

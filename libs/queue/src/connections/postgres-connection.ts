@@ -10,10 +10,13 @@ import {
   SchemaMigrationRequiredError,
 } from './bull-library.js';
 
-/** Connections per process for queue operations, besides the listening one. */
+/** Connections per process for queue operations, in addition to the listening one. */
 const poolSize = 8;
 
-/** Maximum wait for a connection, also for one that others use, in ms. Not less than a call of a busy store may take. */
+/**
+ * Maximum wait for a connection, even for one that others use, in ms. At least as long as a call to a busy store may
+ * take.
+ */
 const connectionTimeoutMillis = 6_000;
 
 /** Timeout after which an unresponsive connection is dropped, since the other side may be gone silently. In ms. */
@@ -54,7 +57,7 @@ export class SharedPostgresConnection extends PostgresConnection {
   }
 
   override async close(): Promise<void> {
-    // Left open: the other queues of this process still use it.
+    // The connection stays open, because the other queues of this process still use it.
   }
 
   async shutDown(): Promise<void> {
@@ -80,7 +83,7 @@ export class SharedPostgresConnection extends PostgresConnection {
     }
   }
 
-  /** Breaks the listening connection in case it is stalled: BullMQ and the bus then listen on another. */
+  /** Breaks the listening connection, in case it is stalled. BullMQ and the bus then listen on another. */
   renewListener(): void {
     // A connection being opened has its own timeout.
     this.getListenClient().then(
@@ -89,7 +92,7 @@ export class SharedPostgresConnection extends PostgresConnection {
     );
   }
 
-  /** The same for a known listening connection. */
+  /** Breaks a known listening connection. */
   breakOff({ connection }: ListenClient): void {
     if (connection?.stream instanceof Socket) connection.stream.destroy();
   }
@@ -154,12 +157,12 @@ async function withoutCreatingSchema(client: PoolClient, schema: string): Promis
   };
 }
 
-/** In the form that BullMQ recognizes as a connection error. */
+/** Returns an error in the form that BullMQ recognizes as a connection error. */
 function connectionLost(cause: unknown): Error {
   return Object.assign(new Error('The connection to Postgres was lost.', { cause }), { code: 'ECONNREFUSED' });
 }
 
-/** SQLSTATE classes 08 (connection) and 57P (shutdown), and the error codes of the socket. */
+/** Recognizes SQLSTATE classes 08 (connection) and 57P (shutdown), and the error codes of the socket. */
 export function isLostConnection(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   const code = 'code' in error && typeof error.code === 'string' ? error.code : '';

@@ -6,7 +6,7 @@ import { storeCallTimeoutMs } from '../contract/store-call.js';
 /** The oldest server that has `XADD NOMKSTREAM` and `XTRIM MINID`. */
 const minimumVersion = [6, 2] as const;
 
-// A Redis that comes back is found within half a second; a long back-off would delay what waits.
+// A Redis that comes back is found within half a second; a longer back-off would delay the operations that wait.
 const retryStrategy = (attempt: number) => Math.min(attempt * 50, 500);
 
 /**
@@ -19,8 +19,8 @@ const silentMs = { answers: 4_000, blocks: 15_000, reads: 9_000 };
 const pingEveryMs = 3_000;
 
 /**
- * For requests: an operation fails immediately while the server is unavailable, instead of waiting in an invisible
- * queue.
+ * Opens a connection for requests: an operation fails immediately while the server is unavailable, instead of waiting
+ * in an invisible queue.
  */
 export function failFastClient(url: string, connectionName: string): Redis {
   return open(url, {
@@ -33,7 +33,10 @@ export function failFastClient(url: string, connectionName: string): Redis {
   });
 }
 
-/** For workers: an operation waits until the server is back. BullMQ duplicates it for blocking commands. */
+/**
+ * Opens a connection for workers: an operation waits until the server is back. BullMQ duplicates it for blocking
+ * commands.
+ */
 export function waitingClient(url: string, connectionName: string): Redis {
   const client = open(url, { connectionName, maxRetriesPerRequest: null, socketTimeout: silentMs.answers });
   const duplicate = client.duplicate.bind(client);
@@ -42,8 +45,8 @@ export function waitingClient(url: string, connectionName: string): Redis {
 }
 
 /**
- * For a listening connection: it is pinged, since it would never notice a loss by itself. Whoever listens subscribes again
- * after a reconnect.
+ * Opens a connection that listens. It is pinged, since it would never notice a loss by itself. Its user subscribes
+ * again after a reconnect.
  */
 export function listeningClient(url: string, connectionName: string): Redis {
   const client = open(url, {
@@ -60,7 +63,7 @@ export function listeningClient(url: string, connectionName: string): Redis {
   return client;
 }
 
-/** For a loop that reads and retries by itself: a read fails as soon as the connection does. */
+/** Opens a connection for a loop that reads and retries by itself: a read fails as soon as the connection does. */
 export function readerClient(url: string, connectionName: string): Redis {
   return open(url, { connectionName, maxRetriesPerRequest: 0, socketTimeout: silentMs.reads });
 }
@@ -99,7 +102,7 @@ function noAnswer(cause: Error | null): PlatformError {
 
 /** The relevant fields of `INFO`. */
 export interface RedisServerFacts {
-  /** Null: the user may not run `INFO`, and the other fields are those of a server without a limit. */
+  /** Null when the user may not run `INFO`; the other fields are then those of a server without a limit. */
   version: string | null;
   evictionPolicy: string;
   usedMemoryBytes: number;
@@ -107,7 +110,7 @@ export interface RedisServerFacts {
   maxMemoryBytes: number;
 }
 
-/** For operators whose Redis user may not run `INFO`. */
+/** A warning for operators whose Redis user may not run `INFO`. */
 export const infoDenied =
   'The version, memory and eviction policy of Redis are not checked: its user needs +info (docs/operate/operations.md).';
 
@@ -138,7 +141,7 @@ export function versionProblem(version: string): string | null {
   );
 }
 
-/** Rejects servers that are too old, and warns of one that may evict jobs, and of one that tells nothing. */
+/** Throws for servers that are too old, and warns about a server that may evict jobs or does not show its settings. */
 export function checkServer(facts: RedisServerFacts, warn: (message: string) => void): void {
   if (facts.version === null) return warn(infoDenied);
   const problem = versionProblem(facts.version);

@@ -1,6 +1,6 @@
 import type { RunMemory } from '#platform/memory';
 
-/** A model served by a worker, as announced with every heartbeat. */
+/** A model that a worker serves, as announced with every heartbeat. */
 export interface ServedModelState {
   modelId: string;
   /** The modalities whose jobs it takes. */
@@ -15,7 +15,7 @@ export interface ServedModelState {
   ended?: number;
   /** Execution provider: `cpu`, `cuda`… */
   provider: string;
-  /** Why the first provider in its order of preference is not used. Absent: it is, or a worker of an earlier version. */
+  /** Why the worker does not use its preferred provider. Absent: it does, or it is of an earlier version. */
   providerNote?: string;
   /** Bytes it occupies, by device, rounded. Absent: a worker of an earlier version, or not measured yet. */
   memory?: Readonly<Record<string, number>>;
@@ -25,13 +25,13 @@ export interface ServedModelState {
   tee?: HostTeeState;
 }
 
-/** The key of a model host, as long as its process runs. Adapters have that of their base. */
+/** The key of a model host, valid as long as its process runs. An adapter has the key of its base. */
 export interface HostTeeState {
   /** Uncompressed secp256k1 key: 130 hex characters. */
   publicKey: string;
   /** Address of the key: `0x` and 40 hex characters. */
   address: string;
-  /** Where the evidence for the key comes from; `software`: there is none. */
+  /** The provider of the evidence for the key; `software` when there is none. */
   provider: string;
 }
 
@@ -47,17 +47,18 @@ export interface ModelWithoutReplica {
 }
 
 /**
- * What a worker reports about itself besides its models; optional because workers of an earlier version report nothing.
+ * What a worker reports about itself in addition to its models. Optional, because workers of an earlier version do not
+ * report it.
  */
 export interface WorkerHeartbeat {
-  /** `SLUICE_POOL`. */
+  /** The pools that `SLUICE_POOL` names. */
   pools: readonly string[];
   /** Memory budget for models in bytes, by device. */
   budgets: Readonly<Record<string, number>>;
   withoutReplica: readonly ModelWithoutReplica[];
   /** Absent: a worker of an earlier version. */
   process?: WorkerProcess;
-  /** It takes no jobs, because an operator drained it. */
+  /** True when the worker takes no jobs because an operator drained it. */
   isDrained?: boolean;
 }
 
@@ -66,25 +67,27 @@ export interface WorkerProcess {
   host: string;
   /** Absent outside of Kubernetes. */
   pod?: string;
-  /** Of its health and metrics. */
+  /** Address of its health and metrics. */
   address: string;
-  /** As in `x-service-version`. */
+  /** The version, as in `x-service-version`. */
   version: string;
-  /** By its own clock. */
+  /** Start time by the worker's own clock, in ms since the epoch. */
   startedAtMs: number;
 }
 
-/** One process as the others see it. */
+/** One process, as the others see it. */
 export interface Heartbeat {
   processId: string;
   role: 'api' | 'worker' | 'ops';
   /** Reply address of an api, null elsewhere. */
   replyAddress: string | null;
   models: ServedModelState[];
-  /** Names of the queues whose sticky jobs the process claims; `ClusterMembership` adds it. Absent: none. */
+  /** Names of the queues whose sticky jobs the process claims, added by `ClusterMembership`. Absent: none. */
   claims?: readonly string[];
   worker?: WorkerHeartbeat;
-  /** The models whose keys the process has; `ClusterMembership` adds it when it has verified that. Absent: all. */
+  /**
+   * The models whose keys the process has, added by `ClusterMembership` after it has verified them. Absent: all models.
+   */
   onlyModels?: readonly string[];
   /** False once: the process leaves. */
   alive: boolean;
@@ -101,7 +104,7 @@ export interface ClusterMembership {
    */
   readonly lagMs: number | null;
   /**
-   * Workers that fell silent without leaving, since the start of this process, by their pools. A pool that was heard
+   * Counts, by pool, the workers that fell silent without leaving since this process started. Every pool that was heard
    * from has a count, even if it is 0.
    */
   readonly lostWorkers: ReadonlyMap<string, number>;

@@ -4,7 +4,10 @@ export interface HostAddress {
   readonly modelId: string;
 }
 
-/** A question of an api to a model host. `question` is JSON, and no secret: the bus signs it and does not seal it. */
+/**
+ * A question from an api to a model host. `question` is JSON and must not be secret: the bus signs it but does not seal
+ * it.
+ */
 export interface HostQuestion extends HostAddress {
   readonly question: object;
 }
@@ -22,6 +25,6 @@ export interface HostQuestions {
    * within `timeoutMs`.
    */
   ask(question: HostQuestion, timeoutMs: number): Promise<object>;
-  /** Answers the questions to this process from now on, which has joined the cluster; the returned function stops it. */
+  /** Answers questions to this process, which must have joined the cluster, until the returned function is called. */
   answer(answerer: HostAnswerer): Promise<() => void>;
 }

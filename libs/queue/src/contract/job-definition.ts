@@ -1,4 +1,4 @@
-// The decorators of payloads write to it.
+// The decorators of payload classes write their metadata through it.
 import 'reflect-metadata';
 import type { ResultTicket } from './result-ticket.js';
 
@@ -56,8 +56,8 @@ export interface JobEnvelope<Payload extends object = object> {
   modality: string;
   modelId: string;
   /**
-   * Which enqueueing of the request this is, from 1; only the result of the current one counts. The queue's own retries
-   * belong to the same attempt.
+   * Counts the times the request was enqueued, from 1. Only the result of the current attempt counts. The queue's own
+   * retries belong to the same attempt.
    */
   attempt: number;
   /** Ms since the epoch (database time) after which the response is no longer awaited. */
@@ -71,15 +71,21 @@ export interface JobEnvelope<Payload extends object = object> {
   stream?: boolean;
   /** True once its client has disconnected: a job that returns from a lost worker is dropped. */
   cancelled?: boolean;
-  /** Process for which the job was kept at first; says nothing about who may run it. */
+  /** The process for which the job was kept at first. Any worker may still run it. */
   preferredWorkerId?: string;
-  /** The only process that can run it, while it lives: others put it off. Lost when a sweep re-enqueues the job. */
+  /**
+   * The only process that can run the job: others put it off while that process lives. Lost when a sweep re-enqueues
+   * the job.
+   */
   onlyWorkerId?: string;
-  /** It goes first in the fair order: a host may run it beside what fills its slots. */
+  /** True when the job goes first in the fair order: a host may run it in addition to the jobs that fill its slots. */
   mayUseSpareSlot?: boolean;
   /** W3C `traceparent` of a traced request. Lost when a sweep re-enqueues the job. */
   trace?: string;
-  /** For its result. Sealed with the payload: only who may read the job can end it. */
+  /**
+   * The ticket for the job's result. It is sealed with the payload, so that only a worker that may read the job can end
+   * it.
+   */
   ticket?: ResultTicket;
   payload: Payload;
 }

@@ -1,6 +1,6 @@
 import type { JobEnvelope } from './job-definition.js';
 
-/** Stands for the key that belongs to no single model. No model has this id. */
+/** The key that belongs to no single model. No model has this id. */
 export const everyModel = '';
 
 /** Encrypts and opens texts with one key. `place` binds a text to where it is stored. */

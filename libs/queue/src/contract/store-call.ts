@@ -8,7 +8,7 @@ export const storeCallTimeoutMs = 1_500;
 /** Maximum time of one operation while the store responds to others, in ms. */
 const longestCallMs = 6_000;
 
-/** The message for callers; hosts, paths and the store's own message stay in `cause`. */
+/** Returns the error for callers; hosts, paths and the store's own message stay in `cause`. */
 export function storeUnavailable(cause?: unknown): PlatformError {
   return new PlatformError('SERVICE_UNAVAILABLE', 'The job queue is not available right now.', null, { cause });
 }
@@ -17,7 +17,7 @@ export function storeFull(): PlatformError {
   return new PlatformError('SERVICE_UNAVAILABLE', 'The job queue has no room for new work right now.');
 }
 
-/** When a store last responded to any operation. */
+/** Remembers when a store last responded to any operation. */
 export class StoreActivity {
   private lastMs = -Infinity;
 
@@ -25,7 +25,7 @@ export class StoreActivity {
     this.lastMs = performance.now();
   }
 
-  /** How long an operation that began then has waited for a sign of life, in ms. */
+  /** Returns how long an operation that began at `beganMs` has waited for a sign of life, in ms. */
   silentMs(beganMs: number): number {
     return performance.now() - Math.max(beganMs, this.lastMs);
   }
@@ -46,7 +46,7 @@ export async function storeCall<T>(
   let isSettled = false;
   const late = new Promise<never>((_resolve, reject) => {
     const lookIn = (ms: number): void => {
-      // The look comes after responses that arrived while the event loop was busy.
+      // The check runs after responses that arrived while the event loop was busy.
       timer = setTimeout(() => setImmediate(look), ms);
     };
     const look = (): void => {
@@ -93,7 +93,7 @@ export async function settlesWithin(promise: Promise<unknown>, ms: number): Prom
   }
 }
 
-/** Milliseconds before the next attempt: 100, 200, 400… up to `capMs`. */
+/** Returns the milliseconds before the next attempt: 100, 200, 400… up to `capMs`. */
 export function backOffMs(failures: number, capMs = 1_000): number {
   return Math.min(100 * 2 ** Math.max(0, failures - 1), capMs);
 }

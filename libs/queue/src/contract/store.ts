@@ -5,7 +5,7 @@ import type { MessageBus } from './message-bus.js';
 /** BullMQ requires a connection option; the stores bring their own connections, so ours is always empty. */
 export type StoreConnection = Record<string, never>;
 
-/** What a reply channel needs of a store: ordered delivery of text messages to one address. */
+/** What a reply channel needs from a store: ordered delivery of text messages to one address. */
 export interface ReplyLink {
   /**
    * Delivers messages to an address, in order. Resolves once the store has them, or the address has no reader. Rejects
@@ -29,7 +29,7 @@ export interface ClaimingWorker extends DelayedQueue {
 
 export interface JobClaim {
   readonly jobId: string;
-  /** Of the lock that the worker takes. */
+  /** Token of the lock that the worker takes. */
   readonly token: string;
 }
 
@@ -66,13 +66,13 @@ export interface StoreOptions {
   /** As in `TransportOptions`. */
   readonly guardsPools?: boolean;
   readonly warn: (message: string, error?: unknown) => void;
-  /** Closed with the transport: what watches for the end of an outage. */
+  /** Watches for the end of an outage; closed with the transport. */
   readonly outage?: { close(): void };
 }
 
 export interface StoreMemory {
   readonly usedBytes: number;
-  /** Beyond it the server refuses writes. */
+  /** The limit beyond which the server refuses writes. */
   readonly limitBytes: number;
 }
 
@@ -85,26 +85,31 @@ export interface Store {
   readonly bus: MessageBus;
   readonly replyLink: ReplyLink;
   /**
-   * Releases a delayed job and fetches the next one for the worker, before another worker can. Nearly always that is the released
-   * one. Null: there was nothing to fetch.
+   * Releases a delayed job and fetches the next one for the worker before another worker can. That is nearly always the
+   * released job. Resolves to null when there was nothing to fetch.
    */
   claim(worker: ClaimingWorker, claim: JobClaim): Promise<FetchedJob | null>;
   /** Moves a delayed job to the end of the waiting ones, in one atomic step; false when it is no longer delayed. */
   release(queue: DelayedQueue, jobId: string): Promise<boolean>;
   /**
-   * Moves a running job to the front of the waiting ones of its priority; it counts as never taken. Rejects when `token` does
-   * not hold its lock any more.
+   * Moves a running job to the front of the waiting ones of its priority; it counts as never taken. Rejects when
+   * `token` no longer holds its lock.
    */
   handBack(worker: ClaimingWorker, job: JobClaim): Promise<void>;
-  /** Adds a job without reading its queue, as the roles of pools must; null: `add` of BullMQ reads nothing either. */
+  /**
+   * Adds a job without reading its queue, as the roles of pools require. Null where BullMQ's `add` reads nothing
+   * either.
+   */
   readonly append: ((queue: string, job: AppendedJob) => Promise<void>) | null;
   /** Gives jobs of one queue their places in its fair order, in one atomic step. */
   assignPlaces(queue: string, turns: readonly FairTurn[]): Promise<FairPlace[]>;
-  /** Waiting jobs that would run before the next one of the account. */
+  /** Counts the waiting jobs that would run before the next one of the account. */
   countAhead(queue: string, account: string): Promise<number>;
-  /** Sessions of pools that were ended because they held up others, by role; with `guardsPools` alone. */
+  /**
+   * Counts, by role, the sessions of pools that were ended because they held up others. Empty without `guardsPools`.
+   */
   readonly poolSessions: ReadonlyMap<string, { readonly ended: number; readonly lockedOut: number }>;
-  /** Memory of the server, as last measured; null where it has no limit of its own, and before that is known. */
+  /** Memory of the server, as last measured. Null when the server has no limit of its own, or none is known yet. */
   readonly memory: StoreMemory | null;
   /** False while the connection for requests is known to be down. */
   isReachable(): boolean;
@@ -117,7 +122,7 @@ export interface Store {
   requireRoom(): void;
   /**
    * Renews locks in another way when `error` says that the store had no memory to renew them. Resolves to the ids of
-   * jobs whose lock is not held any more, and to null for any other error.
+   * jobs whose lock is no longer held, or to null for any other error.
    */
   keepLocks(queue: string, locks: HeldLocks, error: unknown): Promise<string[] | null>;
   /** Rejects when the store does not respond, could not accept new work or may lose it. */

@@ -8,12 +8,12 @@ import type { FairTurn } from './fair-turn.js';
 import type { WorkerControl } from './worker-control.js';
 
 /*
- * The queue as interfaces, these and those of `heartbeat.ts` and `desired-placements.ts`. Two transports implement all
- * of them, Redis and Postgres, and one conformance suite (`transport.conformance.ts`) proves both. Nothing outside this
- * library imports bullmq.
+ * The queue as interfaces, together with the other files of this folder. One transport implements them over two stores,
+ * Redis and Postgres, and one conformance suite (`transport.conformance.ts`) proves both. Nothing outside this library
+ * imports bullmq.
  */
 
-/** How a transport is chosen: `redis://…` or `postgres://…`. */
+/** What a process states to open its transport. */
 export interface TransportOptions {
   url: string;
   /** Prefix of every key, channel and schema, so that two installations can share a server. */
@@ -21,8 +21,9 @@ export interface TransportOptions {
   /** Name of this process in server-side lists and logs: `api`, `worker`, `ops`. */
   clientName: string;
   /**
-   * Keys of 64 hex digits for payloads, replies and messages on the bus: the first seals and signs, all open and verify.
-   * `<model>:<key>` opens the jobs of one model alone; `@bus:<key>` verifies what others sign. None: all is sent as it is.
+   * Keys of 64 hex digits for payloads, replies and messages on the bus: the first seals and signs, all open and
+   * verify. `<model>:<key>` opens only the jobs of one model; `@bus:<key>` verifies what api and ops sign. Without
+   * keys, everything is sent in clear text.
    */
   sealKeys?: readonly string[];
   /** Receives warnings for operators: lost connections, a server set up to lose jobs. Default: the log. */
@@ -35,7 +36,7 @@ export interface TransportOptions {
   resultLockMs?: number;
   /** Bytes one reply stream buffers for a slow reader; default 4 MiB. */
   replyBufferBytes?: number;
-  /** Whether this process ends sessions of pools that hold up others, where the store cannot limit them. */
+  /** True when this process ends sessions of pools that hold up others, in a store that cannot limit them. */
   guardsPools?: boolean;
   /** For producers: jobs with equal route keys go to the same worker. No job is sticky when absent. */
   affinity?: AffinityOptions;
@@ -49,8 +50,8 @@ export interface AffinityOptions {
 }
 
 /**
- * `sticky`, or why not: fewer than two workers serve the model (`alone`), or none has room below its share (`full`). `spare`,
- * beside one of these: a worker is to run it in a spare slot.
+ * `sticky`, or why the job is not: fewer than two workers serve the model (`alone`), or none has room below its share
+ * (`full`). `spare` comes in addition when a worker is to run the job in a spare slot.
  */
 export interface AffinityDecision {
   modality: string;
@@ -58,7 +59,7 @@ export interface AffinityDecision {
   decision: 'sticky' | 'alone' | 'full' | 'spare';
 }
 
-/** Abstract class and not interface: it is also the injection token. */
+/** An abstract class rather than an interface, because it is also the injection token. */
 export abstract class QueueTransport {
   abstract readonly kind: 'redis' | 'postgres';
   abstract readonly producer: JobProducer;
@@ -70,18 +71,23 @@ export abstract class QueueTransport {
   abstract readonly workerControl: WorkerControl;
   abstract readonly hosts: HostQuestions;
   abstract readonly results: JobResultQueue;
-  /** Operations on queues that failed since the start, or were not tried because the store is unavailable. */
+  /**
+   * Counts the operations on queues that failed since the start, or were not tried because the store was unavailable.
+   */
   abstract readonly failedCalls: number;
-  /** Messages on the bus that were dropped since the start, by reason: forged, replayed, or beyond what their sender may say. */
+  /**
+   * Counts, by reason, the bus messages that were dropped since the start: forged, replayed, or beyond what their
+   * sender may say.
+   */
   abstract readonly refusedMessages: ReadonlyMap<string, number>;
   /**
-   * With `guardsPools`: how often sessions of a pool were ended since the start because they held up others, and how often it was
-   * locked out; by role. Empty where the store needs no guard.
+   * Counts, by role, how often sessions of a pool were ended since the start because they held up others, and how often
+   * the pool was locked out. Empty without `guardsPools`, or when the store needs no guard.
    */
   abstract readonly poolSessions: ReadonlyMap<string, { readonly ended: number; readonly lockedOut: number }>;
   /** Memory of a Redis with a limit, in bytes, as last measured; null otherwise. */
   abstract readonly storeMemory: { readonly usedBytes: number; readonly limitBytes: number } | null;
-  /** False: this process has keys, but none of this model. Its jobs cannot be opened here and fail. */
+  /** False when this process has keys, but none of this model: its jobs cannot be opened here and fail. */
   abstract hasKeyOf(modelId: string): boolean;
   /** Starts taking jobs of one model. `handler` rejects with a `PlatformError` to fail the job. */
   abstract consume<Payload extends object, Result extends object>(
@@ -123,7 +129,7 @@ export interface JobProducer {
 }
 
 export interface BulkOptions {
-  /** As in `EnqueueOptions`. */
+  /** Returns the turn of a job, as in `EnqueueOptions`. */
   turnOf?: (envelope: JobEnvelope) => FairTurn;
 }
 
@@ -134,19 +140,21 @@ export interface EnqueueOptions {
    */
   routeKey?: () => string;
   /**
-   * The process that alone can run the job. Others put it off while that process lives; if it has gone, any worker gets
-   * the job, whose handler must say why it cannot run it.
+   * The only process that can run the job. Others put it off while that process lives. If it has gone, any worker gets
+   * the job, and its handler must say why it cannot run it.
    */
   onlyWorkerId?: string;
-  /** Whose turn it takes among the waiting jobs of its queue. Absent: it runs before all that take turns. */
+  /**
+   * The turn that the job takes among the waiting jobs of its queue. Absent: it runs before all jobs that take turns.
+   */
   turn?: FairTurn;
 }
 
 export interface QueueCounts {
-  /** All that BullMQ calls waiting or prioritized, and sticky jobs that wait for their worker. */
+  /** Jobs that BullMQ calls waiting or prioritized, and sticky jobs that wait for their worker. */
   waiting: number;
   active: number;
-  /** Not before the next second: jobs that are retried later. */
+  /** Jobs that are not due within the next second, because they are retried later. */
   delayed: number;
 }
 
@@ -204,11 +212,11 @@ export interface JobConsumer {
   readonly modelId: string;
   /** How often its connections were reopened because it took no job although it should have. */
   readonly restarts: number;
-  /** True when that did not help: only another process will. */
+  /** True when reopening did not help: only another process will. */
   readonly isStalled: boolean;
-  /** Takes no more jobs, sticky ones included, until `resume`; running jobs continue. Returns at once. */
+  /** Takes no more jobs until `resume`, not even sticky ones; running jobs continue. Returns at once. */
   pause(): void;
-  /** Takes jobs again; has no effect unless it is paused, nor after it was closed. */
+  /** Takes jobs again. Has no effect on a consumer that is not paused, or is closed. */
   resume(): void;
   /** Stops taking jobs; resolves when running ones have ended or `graceMs` is over. */
   close(graceMs: number): Promise<void>;
@@ -217,7 +225,7 @@ export interface JobConsumer {
 /** How a request ended, once per attempt; `libs/jobs` closes the row with it. */
 export interface JobResult {
   requestId: string;
-  /** The attempt of the envelope: the row accepts the result of its current attempt and of no other. */
+  /** The attempt of the envelope: the row accepts only the result of its current attempt. */
   attempt: number;
   modality: string;
   modelId: string;
@@ -229,26 +237,26 @@ export interface JobResult {
   executionMs: number;
   /** As in `JobReport`. */
   artifacts?: readonly string[];
-  /** Pools and process id of the worker, as in `JobStartedEvent.servedBy`; for display only. */
+  /** Pools and process id of the worker, as in `JobStartedEvent.servedBy`. Only for display. */
   reportedBy?: string;
-  /** Ms since the epoch by the worker's clock; for display only. */
+  /** Ms since the epoch by the worker's clock. Only for display. */
   finishedAtMs: number;
-  /** That the reporter had the job's ticket. Absent: it had none, and the result does not count. */
+  /** Proves that the reporter had the job's ticket. A result without proof does not count. */
   proof?: ResultProof;
 }
 
 /** Waiting results, by names of their batches: a batch keeps its name until everything in it is processed. */
 export interface PendingResults {
-  /** A handler rejected one of these: they are retried later. */
+  /** Batches that are retried later, because a handler rejected one of their results. */
   postponed: readonly string[];
-  /** To be handled next, or being handled, for the first time or again. The oldest are named. */
+  /** Batches that are next or in progress, for the first time or again. The oldest are named. */
   underWay: readonly string[];
 }
 
 /** Durable: a reported result is processed at least once, whatever dies in between. */
 export interface JobResultQueue {
   report(result: JobResult): Promise<void>;
-  /** What was reported and is not processed yet. One cheap check, which names at most 1,000 of each kind. */
+  /** Lists what was reported and is not processed yet. One cheap check, which names at most 1,000 of each kind. */
   pending(): Promise<PendingResults>;
   /** Runs `handler` for each result until closed; a rejection is retried with back-off, without limit. */
   process(handler: (result: JobResult) => Promise<void>): Promise<{ close(): Promise<void> }>;
@@ -289,14 +297,14 @@ export interface ReplyWriter {
   send(...events: ReplyEvent[]): void;
 }
 
-/** Api side: one blocking reader per process, one reply stream per request. */
+/** The api's side: one blocking reader per process, one reply stream per request. */
 export interface ReplyChannel {
-  /** Where workers send to; goes into `JobEnvelope.replyTo`. Valid once `start` has resolved. */
+  /** The address to which workers send; goes into `JobEnvelope.replyTo`. Valid once `start` has resolved. */
   readonly address: string;
   start(): Promise<void>;
   /**
-   * Opens the reply stream of a request; open it before enqueueing. It takes events from processes that have the key of
-   * its model, and from no others.
+   * Opens the reply stream of a request; open it before enqueueing. It accepts events only from processes that have the
+   * key of its model.
    */
   open(request: AnsweredRequest): ReplyStream;
   writer(address: string, request: AnsweredRequest): ReplyWriter;
@@ -317,7 +325,7 @@ export interface ReplyStream extends AsyncIterable<ReplyEvent> {
 /** The progress of an async job. */
 export interface JobProgress {
   requestId: string;
-  /** Its workers alone can report this. */
+  /** The model, because only its workers can report progress. */
   modelId: string;
   attempt: number;
   /** 0 to 100; 0 means that a worker has started. */

@@ -1,6 +1,6 @@
 import type { JobUsage } from '#common';
 
-/** The most that a job can use, as its payload allows. A unit that is not named cannot be used. */
+/** The most that a job can use, as its payload allows. A job cannot use a unit that is not named. */
 export type UsageBounds = Readonly<Pick<JobUsage, 'promptTokens' | 'completionTokens' | 'units'>>;
 
 /**
@@ -28,7 +28,7 @@ function isCount(used: unknown, max: number): boolean {
   return typeof used === 'number' && used >= 0 && used <= max;
 }
 
-/** Not even zero of an unknown unit: its name would be stored. */
+/** Not even zero of an unknown unit is accepted, because its name would be stored. */
 function maxOf({ units = {} }: UsageBounds, unit: string): number {
   return Object.hasOwn(units, unit) ? (units[unit] ?? -1) : -1;
 }

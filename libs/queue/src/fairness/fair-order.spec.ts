@@ -99,7 +99,7 @@ describe('the fair order', () => {
       const others = new Set(queue.waiting.map(({ account }) => account)).size - 1;
       let before = 0;
       while (queue.serve()?.account !== 'single') before += 1;
-      // One of each other account, since all have the weight 1.
+      // One job of each other account, since all have weight 1.
       expect(before).toBeLessThanOrEqual(others);
     });
     fc.assert(property, { numRuns: 300 });

@@ -6,7 +6,7 @@ import type { WorkerCommand } from '../contract/worker-control.js';
 const installation: BusSender = { id: 'ops', models: null, isSelf: false, origin: null };
 const pool: BusSender = { id: 'w', models: ['tiny'], isSelf: false, origin: 'text' };
 
-/** A control, what it heard and refused, and a way to send to it. */
+/** Returns a control, what it heard and refused, and a way to send to it. */
 async function opened() {
   const heard: WorkerCommand[] = [];
   const refused: BusSender[] = [];

@@ -37,7 +37,7 @@ export class BusWorkerControl implements WorkerControl {
   }
 }
 
-/** Returns null for what no process of ours sends. */
+/** Returns null for a text that no process of Sluice sends. */
 function readCommand(text: string): WorkerCommand | null {
   const value = JSON.parse(text) as Partial<Record<keyof WorkerCommand, unknown>> | null;
   const { processId, action } = value ?? {};

@@ -19,10 +19,10 @@ import type { ConsumerOptions, JobConsumer, ReplyWriter, JobResultQueue, Progres
 /** How long aborted jobs may take to report their result when the worker stops, in ms. */
 const finalReportMs = 5_000;
 
-/** How long a job of another worker is put off, in ms: that worker had no room, or did not hear of it. */
+/** How long a job of another worker is put off, in ms. That worker had no room, or did not receive the message. */
 const putOffMs = 250;
 
-/** What a consumer needs of its transport. */
+/** What a consumer needs from its transport. */
 export interface ConsumerDependencies {
   readonly store: Store;
   readonly publisher: ReplyPublisher;
@@ -34,7 +34,7 @@ export interface ConsumerDependencies {
   readonly envelopes: EnvelopeSeal;
   readonly clock: Clock;
   readonly warn: (message: string, error?: unknown) => void;
-  /** Jobs of a queue that anybody could take now. */
+  /** Counts the jobs of a queue that any worker could take now. */
   readonly countWaiting: (modality: string, modelId: string) => Promise<number>;
   readonly onClosed: () => void;
 }
@@ -49,7 +49,7 @@ export class BullConsumer<Payload extends object, Result extends object> impleme
   private readonly lastKnownState: WorkerLastKnownState;
   private readonly running = new Map<string, { envelope: JobEnvelope; delivery: JobDelivery<Payload> }>();
   private readonly stops: (() => void)[] = [];
-  /** The one that takes jobs is last; earlier ones still run what they took. */
+  /** The worker that takes jobs is last; earlier ones still run what they took. */
   private workers: OpenWorker[] = [];
   private readonly watchdog: QueueWatchdog | null;
   private pickups = 0;
@@ -186,14 +186,14 @@ export class BullConsumer<Payload extends object, Result extends object> impleme
     this.retire(before);
   }
 
-  /** Running jobs continue; their locks are renewed until they end. */
+  /** Closes workers. Running jobs continue, and their locks are renewed until they end. */
   private retire(workers: readonly OpenWorker[]): void {
     for (const worker of [...workers]) {
       void worker.close().finally(() => (this.workers = this.workers.filter((other) => other !== worker)));
     }
   }
 
-  /** BullMQ's processor: an exception fails the job, `UnrecoverableError` for good. */
+  /** BullMQ's processor: an exception fails the job, and `UnrecoverableError` fails it for good. */
   private async process(job: BullJob<JobEnvelope>, token: string): Promise<void> {
     const { results, clock } = this.dependencies;
     const requestId = job.id ?? job.data.requestId;
@@ -220,7 +220,10 @@ export class BullConsumer<Payload extends object, Result extends object> impleme
     }
   }
 
-  /** A job that has ended meanwhile needs nobody in particular. */
+  /**
+   * Returns true for a job that only another, living worker can run. A job that has ended in the meantime needs no
+   * particular worker.
+   */
   private isForAnother({ requestId, onlyWorkerId, cancelled, deadlineAtMs, replyTo }: JobEnvelope): boolean {
     const { membership, cancels, clock } = this.dependencies;
     if (onlyWorkerId === undefined || onlyWorkerId === membership.ownId || !membership.isAlive(onlyWorkerId))
@@ -234,7 +237,10 @@ export class BullConsumer<Payload extends object, Result extends object> impleme
     throw new DelayedError();
   }
 
-  /** The next worker takes it first. If the store does not respond, the job returns when its lock expires. */
+  /**
+   * Hands a job back, so that the next worker takes it first. If the store does not respond, the job returns when its
+   * lock expires.
+   */
   private async handBack({ id: jobId = '' }: BullJob<JobEnvelope>, token: string): Promise<void> {
     const { store, warn } = this.dependencies;
     const [worker] = this.workers;
@@ -289,14 +295,17 @@ export class BullConsumer<Payload extends object, Result extends object> impleme
     }
   }
 
-  /** A worker that was blocked past its lock may find that its job belongs to another: it must then stay silent. */
+  /**
+   * Returns true when the job belongs to another worker, because this one was blocked past its lock: it must then stay
+   * silent.
+   */
   private async isLost(job: BullJob<JobEnvelope>, token: string, couldBeLost: boolean): Promise<boolean> {
     if (!couldBeLost) return false;
     try {
       return !(await job.extendLock(token, this.options.definition.policy.lockMs));
     } catch (error) {
-      // BullMQ reports that the lock is another's, or gone; any other error leaves the decision to the fence of the
-      // row.
+      // BullMQ reports that the lock belongs to another worker or is gone. Any other error leaves the decision to the
+      // fence of the row.
       return error instanceof Error && /lock/i.test(error.message);
     }
   }

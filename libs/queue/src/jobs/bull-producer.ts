@@ -7,7 +7,7 @@ import type { EnvelopeSeal } from '../contract/seals.js';
 import type { BulkOptions, EnqueueOptions, JobProducer, QueueCounts } from '../contract/transport.js';
 import type { FairPlace, FairTurn } from '../contract/fair-turn.js';
 
-/** Wait before a job runs again on the same queue, doubled each time, in ms. */
+/** How long a job waits before it runs again on the same queue, in ms; doubled each time. */
 const retryDelayMs = 250;
 
 /** States in which no worker has the job. */
@@ -47,17 +47,20 @@ export class BullProducer implements JobProducer {
     const key = routeKey ?? (() => envelope.requestId);
     const spareWorkerId = place?.goesFirst ? (this.assigner?.spareWorkerFor(envelope, key) ?? null) : null;
     if (spareWorkerId === null) return await this.add(envelope, options);
-    // Without a priority it runs before all that have one: its claim must fetch this job and no other.
+    // Without a priority it runs before all jobs that have one, because its claim must fetch exactly this job.
     await this.addFor(spareWorkerId, { ...envelope, mayUseSpareSlot: true }, { ...options, priority: undefined });
   }
 
-  /** Whatever happens to that worker, BullMQ lets any worker take the job when its delay ends. */
+  /**
+   * Adds a job that one worker is to claim. Whatever happens to that worker, BullMQ lets any worker take the job when
+   * its delay ends.
+   */
   private async addFor(workerId: string, envelope: JobEnvelope, options: JobsOptions): Promise<void> {
     await this.add(envelope, { ...options, delay: this.assigner?.stickyMs });
     this.assigner?.assigned(envelope, workerId);
   }
 
-  /** A single worker needs no claim: it takes the job in its turn. */
+  /** Adds a job that only one worker can run. A single worker needs no claim: it takes the job in its turn. */
   private async addOnlyFor(workerId: string, envelope: JobEnvelope, options: JobsOptions): Promise<void> {
     if (this.assigner?.hasChoice(envelope) !== true) return await this.add(envelope, options);
     await this.addFor(workerId, { ...envelope, preferredWorkerId: workerId }, options);
@@ -138,7 +141,7 @@ export class BullProducer implements JobProducer {
     return [...new Set(ranges.flat())];
   }
 
-  /** Jobs that any worker could take now: sticky jobs do not count while they are delayed. */
+  /** Counts the jobs that any worker could take now. Sticky jobs do not count while they are delayed. */
   async countReady(modality: string, modelId: string): Promise<number> {
     const counts = await this.call(modality, modelId, (queue) => queue.getJobCounts('wait', 'prioritized'));
     return (counts['wait'] ?? 0) + (counts['prioritized'] ?? 0);
@@ -158,7 +161,9 @@ export class BullProducer implements JobProducer {
   }
 }
 
-/** Jobs leave the store when they end, failed ones too: prompts must not stay behind. */
+/**
+ * Returns BullMQ's options. Jobs leave the store when they end, even failed ones, because prompts must not stay behind.
+ */
 function jobOptions(
   { policy }: JobDefinition<object, object>,
   { requestId }: JobEnvelope,
@@ -175,7 +180,7 @@ function jobOptions(
   };
 }
 
-/** A thousand jobs take slightly longer than one. */
+/** Returns the timeout for a number of jobs: a thousand take slightly longer than one. */
 function bulkTimeoutMs(count: number): number {
   return 1_500 + count;
 }

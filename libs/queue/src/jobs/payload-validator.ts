@@ -14,7 +14,7 @@ export function validatePayload<Payload extends object>(type: PayloadClass<Paylo
   }
 }
 
-/** Rejects anything but an envelope; its fields decide about deadlines and money, so none is guessed. */
+/** Rejects anything but an envelope. Its fields decide about deadlines and money, so none is guessed. */
 export function validateEnvelope(envelope: Partial<JobEnvelope>): void {
   const { requestId, modality, modelId, attempt, deadlineAtMs, replyTo } = envelope;
   const texts = [requestId, modality, modelId].every((text) => typeof text === 'string' && text !== '');

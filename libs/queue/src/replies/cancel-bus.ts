@@ -4,7 +4,7 @@ import type { BusSender, VerifiedBus } from '../contract/message-bus.js';
 
 const channel = 'cancel';
 
-/** Cancels kept for jobs that have not been picked up yet; the oldest are dropped first. */
+/** How many cancels are kept for jobs that have not been picked up yet; the oldest are dropped first. */
 const rememberedCancels = 10_000;
 
 /** Cancels over the store's bus. Remembers recent ones, so that a cancel may arrive before its job is picked up. */

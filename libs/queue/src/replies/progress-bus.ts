@@ -8,23 +8,23 @@ const channel = 'progress';
 /** Interval between two reports of one job, in ms. */
 const everyMs = 1_000;
 
-/** The database has no larger one. */
+/** The largest attempt that the database can store. */
 const maxAttempt = 2 ** 31 - 1;
 
-/** Jobs whose last report is remembered; the oldest are dropped first. */
+/** How many jobs' last reports are remembered; the oldest are dropped first. */
 const rememberedJobs = 10_000;
 
 type Report = Omit<JobProgress, 'modelId'>;
 
 interface ProgressMessage {
   modelId: string;
-  /** As JSON, sealed where there are keys. */
+  /** The report as JSON, sealed when there are keys. */
   report: string;
 }
 
 /**
- * Progress over the store's bus, throttled per job. Sealed with the key of the model where there are keys: workers of other
- * pools learn no ids of running jobs, and report nothing for them.
+ * Progress over the store's bus, throttled per job. With keys, reports are sealed with the key of the model: workers of
+ * other pools learn no ids of running jobs, and cannot report progress for them.
  */
 export class BusProgress implements ProgressBus {
   private readonly listeners = new Set<(progress: JobProgress) => void>();
@@ -50,7 +50,7 @@ export class BusProgress implements ProgressBus {
     if (this.sentAtMs.size > rememberedJobs) this.sentAtMs.delete(this.sentAtMs.keys().next().value ?? '');
     const whole = Math.min(100, Math.max(0, Math.floor(percent)));
     const text = this.write(modelId, { requestId, attempt, percent: whole });
-    // An unavailable store loses a report and no more.
+    // An unavailable store loses only a report.
     if (text !== null) this.bus.publish(channel, text).catch(() => undefined);
   }
 
@@ -65,7 +65,7 @@ export class BusProgress implements ProgressBus {
   }
 
   private receive(text: string): void {
-    // Most processes have no listener.
+    // Most processes have no listener, and need not read the message.
     if (this.listeners.size === 0) return;
     const progress = this.read(JSON.parse(text) as Partial<ProgressMessage> | null);
     if (progress !== null) for (const listener of this.listeners) listener(progress);

@@ -21,10 +21,10 @@ type Warn = (message: string, error: unknown) => void;
 // BullMQ's own event stream is not used (its Postgres form loses events), so it is kept as short as possible.
 const eventStreamLength = 64;
 
-/** The queues a process writes to, each opened at first use. */
+/** The queues to which a process writes, each opened at first use. */
 export class BullQueues {
   private readonly queues = new Map<string, BullQueue<unknown>>();
-  /** Operations that failed, or were not tried because the store is unavailable. */
+  /** Counts the operations that failed, or were not tried because the store was unavailable. */
   failedCalls = 0;
   private readonly activity = new StoreActivity();
 
@@ -49,7 +49,7 @@ export class BullQueues {
     await this.call(name, (queue: BullQueue<object>) => queue.add(jobName, data, { ...opts, jobId }));
   }
 
-  /** As those of the store; reject as `call` does. */
+  /** Works like `Store.assignPlaces`; rejects as `call` does. */
   assignPlaces(name: string, turns: readonly FairTurn[]): Promise<FairPlace[]> {
     return this.counted(() => this.store.assignPlaces(name, turns));
   }
@@ -68,12 +68,12 @@ export class BullQueues {
     }
   }
 
-  /** As that of the store. */
+  /** Works like `Store.requireRoom`. */
   requireRoom(): void {
     this.store.requireRoom();
   }
 
-  /** As `Store.release`; rejects as `call` does. */
+  /** Works like `Store.release`; rejects as `call` does. */
   async release(name: string, jobId: string): Promise<boolean> {
     return await this.call(name, (queue) => this.store.release(queue, jobId));
   }
@@ -92,7 +92,7 @@ export class BullQueues {
     );
     queue.on('error', (error) => this.warn(`Queue ${name} reported an error.`, error));
     this.queues.set(name, queue);
-    // A queue whose first contact with the store failed would fail forever: the next use opens another.
+    // A queue whose first contact with the store failed would fail forever, so the next use opens another.
     queue.waitUntilReady().catch(() => {
       if (this.queues.get(name) === queue) this.queues.delete(name);
     });
@@ -110,7 +110,7 @@ interface ClaimedJob<Data> {
  * often: every ending must report its result before the job leaves the queue.
  */
 export class BullWorker<Data> extends Worker<Data, void, string, IQueueBackend, JobProgress, StoreConnection> {
-  private static readonly given = new WeakSet<object>();
+  private static readonly givenUp = new WeakSet<object>();
 
   constructor(
     name: string,
@@ -121,7 +121,7 @@ export class BullWorker<Data> extends Worker<Data, void, string, IQueueBackend, 
     super(name, processor, options, store.backendFactory);
   }
 
-  /** A store without memory refuses even to renew a lock; running jobs must not be lost for that. */
+  /** A store that is out of memory refuses even to renew a lock. Running jobs must not be lost because of that. */
   override async extendJobLocks(jobIds: string[], tokens: string[], lockMs: number): Promise<string[]> {
     try {
       return await super.extendJobLocks(jobIds, tokens, lockMs);
@@ -134,26 +134,26 @@ export class BullWorker<Data> extends Worker<Data, void, string, IQueueBackend, 
 
   /** True for a job that was taken from silent workers more often than its policy allows. */
   static wasGivenUp(job: object): boolean {
-    return BullWorker.given.has(job);
+    return BullWorker.givenUp.has(job);
   }
 
   private readonly claimedJobs = new WeakSet<object>();
-  /** Claims under way: each settles when its job has left the queue, or none came. */
+  /** Claims in progress: each settles when its job has left the queue, or none came. */
   private readonly claimed = new Set<Promise<void>>();
   private claimCount = 0;
-  /** Jobs fetched by the main loop whose handler runs now. */
+  /** Counts the jobs from the main loop whose handler is running. */
   private loopJobs = 0;
   private isStopping = false;
 
-  /** Whether `claim` can fetch anything. */
+  /** True while `claim` can fetch jobs. */
   get isTaking(): boolean {
     return this.isRunning() && !this.isPaused() && !this.isStopping && this.closing === undefined;
   }
 
   /**
-   * Claims a delayed job, and runs what it gets beside the main loop like one of the loop's jobs: the two share the concurrency,
-   * the lock is renewed, and `close` waits for it. Resolves once it is known whether a job came, which may be another one that
-   * waited first.
+   * Claims a delayed job, and runs the job that it gets like one of the main loop's: the two share the concurrency, the
+   * lock is renewed, and `close` waits for it. Resolves once it is known whether a job came. That may be another job,
+   * which waited first.
    */
   async claim(jobId: string): Promise<boolean> {
     if (!this.isTaking) return false;
@@ -171,7 +171,10 @@ export class BullWorker<Data> extends Worker<Data, void, string, IQueueBackend, 
     return job === undefined ? null : { job, token };
   }
 
-  /** BullMQ waits for the jobs of its main loop only, and would then renew no lock of the claimed ones. */
+  /**
+   * Waits for claimed jobs first: BullMQ waits only for the jobs of its main loop, and would then renew no lock of the
+   * claimed ones.
+   */
   override async close(force = false): Promise<void> {
     this.isStopping = true;
     if (!force && this.claimed.size > 0) {
@@ -204,7 +207,9 @@ export class BullWorker<Data> extends Worker<Data, void, string, IQueueBackend, 
     while (this.claimed.size > 0) await Promise.all(this.claimed);
   }
 
-  /** The main loop gets what the claimed jobs leave of the concurrency. It cannot be less than 1, so a full worker pauses. */
+  /**
+   * Gives the main loop the concurrency that the claimed jobs leave. It cannot be less than 1, so a full worker pauses.
+   */
   private shareConcurrency(): void {
     const left = (this.opts.concurrency ?? 1) - this.claimed.size;
     this.concurrency = Math.max(1, left);
@@ -229,7 +234,7 @@ export class BullWorker<Data> extends Worker<Data, void, string, IQueueBackend, 
   protected override createJob(data: JobJson, jobId: string): Job<Data, void, string> {
     const job = super.createJob(data, jobId);
     if (job.deferredFailure) {
-      BullWorker.given.add(job);
+      BullWorker.givenUp.add(job);
       job.deferredFailure = '';
     }
     return job;

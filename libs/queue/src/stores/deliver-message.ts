@@ -1,8 +1,8 @@
 import type { MessageListener, MessageOrigin } from '../contract/message-bus.js';
 
 /**
- * Passes a message of the bus to its listeners. Its sender may be a worker that does as it likes: what a listener cannot
- * read must not end this process, nor keep the message from the other listeners.
+ * Passes a message of the bus to its listeners. Its sender may be a compromised worker: a message that a listener
+ * cannot read must neither end this process nor be kept from the other listeners.
  */
 export function deliverMessage(
   { text, origin }: { text: string; origin: MessageOrigin },

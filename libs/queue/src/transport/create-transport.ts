@@ -8,11 +8,11 @@ import { RedisStore } from '../stores/redis/redis-store.js';
 import type { Store, StoreOptions } from '../contract/store.js';
 import type { QueueTransport, TransportOptions } from '../contract/transport.js';
 
-/** For operators; `npm start` and the manifests set keys. */
+/** A warning for operators; `npm start` and the manifests set keys. */
 const unsealed =
   'The queue holds prompts and responses in clear text: set SLUICE_QUEUE_KEY to the same 64 hex digits in api, ops and workers.';
 
-/** Letters, digits and `_`: valid in a key prefix, a channel and a schema name alike. */
+/** Letters, digits and `_`, which are valid in a key prefix, a channel and a schema name. */
 const namespacePattern = /^[a-z][a-z0-9_]{0,29}$/;
 
 /**
@@ -55,7 +55,7 @@ export async function createTransport(options: TransportOptions): Promise<QueueT
   }
 }
 
-/** Says in one sentence which right is missing; other errors stay as they are. */
+/** Throws an error that names the missing right in one sentence; rethrows other errors. */
 function nameMissingRight(error: unknown): never {
   if (!isRightMissing(error)) throw error;
   const right = error.message.replace(/^NOPERM /, '');

@@ -30,7 +30,7 @@ export class JobResultsConsumer extends WorkerHost<Worker> implements OnModuleIn
     this.logger.warn({ error }, `Worker of ${jobResultQueueName} reported an error.`);
   }
 
-  /** Before the transport closes its connections, which the batches under way still need. */
+  /** Closes before the transport does, whose connections the batches in progress still need. */
   async onModuleDestroy(): Promise<void> {
     await this.worker.close();
   }

@@ -2,8 +2,8 @@ import type { AppendedJob } from '../../contract/store.js';
 import type { SharedPostgresConnection } from '../../connections/postgres-connection.js';
 
 /**
- * BullMQ's `add_job` without what reads the queue: it looks for a job of the same id and records events. The role of a pool may
- * add job results, and read none (`roles/postgres-pool-role.ts`).
+ * BullMQ's `add_job` without the parts that read the queue: it looks for a job of the same id and records events. The
+ * role of a pool may add job results, and read none (`trust/pools/postgres-pool-role.ts`).
  */
 const appendStatement = `
 WITH appended AS (

@@ -13,7 +13,7 @@ WITH returned AS (
 )
 SELECT pg_notify('bullmq_jobs', queue) FROM returned`;
 
-/** Moves a running job to the front of the waiting ones; rejects when the lock is not held any more. */
+/** Moves a running job to the front of the waiting ones. Rejects when the lock is no longer held. */
 export async function handBackJob(
   pool: SharedPostgresConnection['pool'],
   queue: string,

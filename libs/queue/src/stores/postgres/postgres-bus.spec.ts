@@ -80,7 +80,7 @@ describe('PostgresBus', () => {
     bus.close();
   });
 
-  /** A bus whose server names sessions by `rows`, and what its listeners hear. */
+  /** Returns a bus whose server identifies sessions by `rows`, and what its listeners hear. */
   const named = async (rows: object[], answer: () => Promise<unknown> = async () => undefined) => {
     const client = Object.assign(new EventEmitter(), { query: async () => undefined });
     const asked: string[] = [];

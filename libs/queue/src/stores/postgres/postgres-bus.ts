@@ -18,14 +18,23 @@ import {
 const askEveryMs = 3_000;
 const answerWithinMs = 4_000;
 
-/** Numbers of texts are random: a process that knew the next one could send parts of it first, and the text would be lost. */
+/**
+ * The upper bound of the random number of a text. A process that knew the next number could send parts of that text
+ * first, and the text would be lost.
+ */
 const maxTextNumber = 2 ** 47;
 
-/** Of one message. The largest are batches of vectors: 2,048 with 1,024 numbers each take some 45 MB. */
+/**
+ * The largest message and reply. The largest replies are batches of vectors: 2,048 with 1,024 numbers each take some 45
+ * MB.
+ */
 const maxTextBytes = 1_024 * 1_024;
 const maxReplyBytes = 128 * 1_024 * 1_024;
 
-/** Messages that wait until the server has named their session, what they may have in characters, and how long, in ms. */
+/**
+ * Bounds on messages that wait until the server has identified their session: their number, their characters, and their
+ * time in ms.
+ */
 const maxWaiting = 10_000;
 const maxWaitingCharacters = 4 * 1_024 * 1_024;
 const maxWaitMs = 1_000;
@@ -33,14 +42,14 @@ const maxWaitMs = 1_000;
 interface Notification {
   channel: string;
   payload?: string;
-  /** Of the session that sent it. */
+  /** Number of the session that sent it. */
   processId?: number;
 }
 
 interface Channel {
-  /** Without the namespace. */
+  /** Name without the namespace. */
   readonly channel: string;
-  /** Whether its listeners are told whose session sent a message. */
+  /** True when its listeners are told whose session sent a message. */
   readonly namesOrigin: boolean;
   readonly collector: PartCollector;
   readonly listeners: Set<MessageListener>;
@@ -48,7 +57,7 @@ interface Channel {
   readonly heard: Promise<unknown>;
 }
 
-/** LISTEN on the process's single listening connection, NOTIFY through its pool. */
+/** The bus over Postgres: LISTEN on the process's single listening connection, NOTIFY through its pool. */
 export class PostgresBus implements MessageBus {
   private readonly channels = new Map<string, Channel>();
   private readonly reconnectListeners = new Set<() => void>();
@@ -94,7 +103,7 @@ export class PostgresBus implements MessageBus {
     return this.listen(channel, listener, { maxBytes: maxTextBytes, namesOrigin: true });
   }
 
-  /** The same for replies: they may be long, wait for nothing, and come without their origin. */
+  /** Subscribes to replies, which may be long, wait for nothing, and come without their origin. */
   subscribeReplies(channel: string, listener: (text: string) => void): Promise<() => void> {
     return this.listen(channel, listener, { maxBytes: maxReplyBytes, namesOrigin: false });
   }
@@ -159,7 +168,8 @@ export class PostgresBus implements MessageBus {
     const client = await this.connection.getListenClient();
     if (client !== this.client) {
       this.client = client;
-      // Every queue of this process listens here too; from the eleventh on Node would warn of a leak.
+      // Every queue of this process also listens here. Without a higher limit, Node would warn of a leak from the
+      // eleventh on.
       setMaxListeners(0, client as unknown as EventEmitter);
       client.on('notification', (notification) => this.receive(notification));
     }
@@ -187,7 +197,9 @@ export class PostgresBus implements MessageBus {
     return true;
   }
 
-  /** In order, and before any later message. A session that has ended meanwhile stays unknown. */
+  /**
+   * Messages are delivered in order, and before any later one. A session that has ended in the meantime stays unknown.
+   */
   private deliverWaiting(): void {
     const { waiting } = this;
     clearTimeout(this.waitTimer);
@@ -204,7 +216,7 @@ export class PostgresBus implements MessageBus {
 
   private async listenAgain(): Promise<void> {
     this.connected = false;
-    // A client that breaks meanwhile emits another error, which whoever uses it handles.
+    // A client that breaks in the meantime emits another error, which its user handles.
     if (this.isReturning) return;
     this.isReturning = true;
     try {
@@ -223,7 +235,7 @@ export class PostgresBus implements MessageBus {
       client = await this.listeningClient();
       for (const name of this.channels.keys()) await client.query(`LISTEN "${name}"`);
     } catch {
-      // It has connected and sends nothing; asking again would not change that.
+      // The session has connected and sends nothing, so asking again would change nothing.
       if (client !== null) this.connection.breakOff(client);
       return false;
     }

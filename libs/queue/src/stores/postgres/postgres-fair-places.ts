@@ -3,9 +3,9 @@ import type { SharedPostgresConnection } from '../../connections/postgres-connec
 import type { FairPlace, FairTurn } from '../../contract/fair-turn.js';
 
 /*
- * The state of `FairOrder` in unlogged tables beside BullMQ's: no commit waits for the disk, and after a crash of the server the
- * virtual time is read from the queue again. Pools have no rights on them. The names carry a version: replicas of two
- * versions may run at once.
+ * The state of `FairOrder` in unlogged tables next to BullMQ's: no commit waits for the disk, and after a crash of the
+ * server the virtual time is read from the queue again. Pools have no rights on them. The names carry a version,
+ * because replicas of two versions may run at once.
  */
 const createObjects = `
 CREATE UNLOGGED TABLE IF NOT EXISTS fair_clock_1 (
@@ -81,7 +81,7 @@ $$`;
 
 const assignStatement = 'SELECT fair_places_1($1, $2::text[], $3::integer[], $4::boolean[]) AS places';
 
-/** The tag that the next job of the account would get, and all that come before it. */
+/** Counts the jobs with a tag up to the one that the next job of the account would get. */
 const aheadStatement = `
 SELECT count(*)::integer AS ahead FROM job
  WHERE queue = $1 AND state = 'waiting' AND priority <= GREATEST(
@@ -89,7 +89,7 @@ SELECT count(*)::integer AS ahead FROM job
    (SELECT ends FROM fair_account_1 WHERE queue = $1 AND account = $2),
    (SELECT min(priority) FROM job WHERE queue = $1 AND state = 'waiting' AND priority > 0))`;
 
-/** SQLSTATE of a function and of a table that do not exist yet. */
+/** SQLSTATEs for a function and a table that do not exist yet. */
 const missing = ['42883', '42P01'];
 
 /** Resolves to the places of the turns, in order. */

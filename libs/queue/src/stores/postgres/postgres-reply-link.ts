@@ -2,8 +2,8 @@ import type { ReplyHandlers, ReplyLink } from '../../contract/store.js';
 import type { PostgresBus } from './postgres-bus.js';
 
 /**
- * Reply channels as notification channels, one per address. Messages sent while the reader is disconnected are lost; it
- * reports that when it is back.
+ * Reply channels as notification channels, one per address. Messages sent while the reader is disconnected are lost,
+ * which the reader reports when it is back.
  */
 export class PostgresReplyLink implements ReplyLink {
   constructor(private readonly bus: PostgresBus) {}

@@ -26,7 +26,7 @@ import type { MessageBus } from '../../contract/message-bus.js';
 /** Timeout of the first connection, in ms. */
 const startTimeoutMs = 10_000;
 
-/** Postgres: BullMQ's tables in a schema of their own, LISTEN and NOTIFY for bus and reply channels. */
+/** The store on Postgres: BullMQ's tables in a schema of their own, LISTEN and NOTIFY for bus and reply channels. */
 export class PostgresStore implements Store {
   readonly kind = 'postgres';
   readonly memory = null;
@@ -45,7 +45,8 @@ export class PostgresStore implements Store {
   }
 
   static async open({ url, namespace, clientName, warn, guardsPools = false }: StoreOptions): Promise<PostgresStore> {
-    // Always qualified: a schema named like a role comes first in that role's search path, before our own tables.
+    // The schema is always qualified: one named like a role comes first in that role's search path, before our own
+    // tables.
     const connection = new SharedPostgresConnection({ url, schema: queueSchema(namespace), clientName });
     connection.on('error', (error: Error) => warn('A connection to Postgres reported an error.', error));
     try {
@@ -64,7 +65,7 @@ export class PostgresStore implements Store {
     new PostgresQueueBackend(this.connection, name, { ...options, connection: this.connection.pool }, true);
 
   async claim({ name, opts }: ClaimingWorker, { jobId, token }: JobClaim): Promise<FetchedJob | null> {
-    // In one transaction: no other worker sees the job in between.
+    // One transaction, so that no other worker sees the job in between.
     return await this.connection.transaction(async (connection) => {
       if (!(await releaseDelayedJob(connection.pool, name, { jobId, isAnnounced: false }))) return null;
       const backend = new PostgresQueueBackend(connection, name, { ...opts, connection: connection.pool }, false);

@@ -14,7 +14,10 @@ SELECT CASE WHEN $3 THEN pg_notify('bullmq_jobs', queue) END FROM released`;
 
 interface Release {
   jobId: string;
-  /** False: idle workers find the job when its delay would have ended, unless another worker fetches it first. */
+  /**
+   * False when idle workers are not notified: they find the job when its delay would have ended, unless another worker
+   * fetches it first.
+   */
   isAnnounced: boolean;
 }
 

@@ -35,7 +35,7 @@ describe('text parts', () => {
     expect(large.map((part) => collector.add(part)).filter(Boolean)).toEqual([tooLarge]);
     const endless = (index: number) => `e.1.${index}/3:${'y'.repeat(7_000)}`;
     for (let index = 0; index < 100; index += 1) collector.add(endless(index));
-    // The beginnings of many texts, none of which is ever completed.
+    // The first parts of many texts, none of which is ever completed.
     for (let number = 0; number < 100; number += 1) collector.add(`s${number}.1.0/3:${'z'.repeat(7_000)}`);
     expect(collected()).toBeLessThan(30_000);
     const small = toParts('honest', 1, 'h'.repeat(20_000));

@@ -12,7 +12,7 @@ export function toParts(sender: string, number: number, text: string): string[] 
   const pieces: string[] = [];
   for (let start = 0; start < bytes.length || pieces.length === 0;) {
     let end = Math.min(start + partBytes, bytes.length);
-    // Never inside a character: continuation bytes are 10xxxxxx.
+    // A text is never cut inside a character: continuation bytes are 10xxxxxx.
     while (end < bytes.length && ((bytes[end] ?? 0) & 0xc0) === 0x80) end -= 1;
     pieces.push(bytes.toString('utf8', start, end));
     start = end;
@@ -20,7 +20,7 @@ export function toParts(sender: string, number: number, text: string): string[] 
   return pieces.map((piece, index) => `${sender}.${number}.${index}/${pieces.length}:${piece}`);
 }
 
-/** Instead of a text: it is not collected. */
+/** Returned instead of a text that is too large to be collected. */
 export const tooLarge = Symbol('too large');
 
 interface IncompleteText {
@@ -30,8 +30,8 @@ interface IncompleteText {
 }
 
 /**
- * Joins the parts of texts again. One per channel. Parts of one text are notifications of one statement, so nothing of others
- * comes between them: one text at a time is collected, and nobody keeps it from being completed.
+ * Joins the parts of texts again; one per channel. Parts of one text are notifications of one statement, so no other
+ * text comes between them. Only one text at a time is collected, and no sender can keep it from being completed.
  */
 export class PartCollector {
   private incomplete: IncompleteText | null = null;
@@ -39,8 +39,8 @@ export class PartCollector {
   constructor(private readonly maxBytes: number) {}
 
   /**
-   * Returns the complete text once its last part is here, else null. A text with a missing part is never returned. Returns
-   * `tooLarge` for the first part of a text that is not collected.
+   * Returns the complete text once its last part is here, and null before. A text with a missing part is never
+   * returned. Returns `tooLarge` for the first part of a text that is not collected.
    */
   add(payload: string): string | typeof tooLarge | null {
     const match = /^([^.]+\.\d+)\.(\d+)\/(\d+):/.exec(payload);

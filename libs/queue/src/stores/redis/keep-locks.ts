@@ -20,7 +20,10 @@ const script = `
   end
   return lost`;
 
-/** Resolves to the ids of jobs whose lock is another's, or gone. `root` is `<prefix>:<queue>`, as in BullMQ's keys. */
+/**
+ * Renews locks. Resolves to the ids of jobs whose lock belongs to another worker or is gone. `root` is
+ * `<prefix>:<queue>`, as in BullMQ's keys.
+ */
 export async function keepLocks(client: Redis, root: string, { jobIds, tokens, lockMs }: HeldLocks): Promise<string[]> {
   const keys = [`${root}:stalled`, ...jobIds.map((id) => `${root}:${id}:lock`)];
   return (await client.eval(script, keys.length, ...keys, lockMs, ...jobIds, ...tokens)) as string[];

@@ -3,7 +3,7 @@ import type { Redis } from 'ioredis';
 import { expect, it } from 'vitest';
 import { RedisBus } from './redis-bus.js';
 
-/** `refused`: what the server refuses, until it is taken out. */
+/** Returns clients of a server that refuses the channels in `refused` until they are removed. */
 function open(pool: string | null, refused = new Set<string>()) {
   const [names, warnings]: [string[], string[]] = [[], []];
   const note = async (...given: string[]) => {

@@ -7,19 +7,19 @@ import type { MessageBus, MessageListener, MessageOrigin } from '../../contract/
 
 export interface RedisBusOptions {
   readonly namespace: string;
-  /** Whose user the connections have (`roles/redis-pool-role.ts`); null: not that of a pool. */
+  /** The pool whose user the connections have (`trust/pools/redis-pool-role.ts`), or null for another user. */
   readonly pool: string | null;
   readonly warn: (message: string, error?: unknown) => void;
 }
 
 /**
- * PUBLISH and SUBSCRIBE, one connection each way. The workers of a pool may send on channels of their pool alone, which the
- * server sees to, and hear those and the channels of the installation. All others hear everything.
+ * The bus over Redis: PUBLISH and SUBSCRIBE, one connection each way. The server lets workers of a pool send only on
+ * channels of their pool, and hear those and the channels of the installation. All others hear everything.
  */
 export class RedisBus implements MessageBus {
   private readonly listeners = new Map<string, Set<MessageListener>>();
   private readonly reconnectListeners = new Set<() => void>();
-  /** Connections that were lost. */
+  /** Counts the connections that were lost. */
   private losses = 0;
   /** False from the loss of a connection until all channels are heard again. */
   private isHearing = true;
@@ -74,7 +74,10 @@ export class RedisBus implements MessageBus {
     ]);
   }
 
-  /** All channels in one pattern: the server compares it with the patterns that the user may hear, letter by letter. */
+  /**
+   * Subscribes to all channels of pools in one pattern, because the server compares it letter by letter with the
+   * patterns that the user may hear.
+   */
   private async hearPools(): Promise<void> {
     const { namespace, warn } = this.options;
     const pattern = `${poolChannels(namespace)}*`;
@@ -98,7 +101,7 @@ export class RedisBus implements MessageBus {
       await pause(backOffMs(failures));
       if (losses !== this.losses) return;
     }
-    // The next connection has a call of its own.
+    // The next connection has its own call.
     if (losses !== this.losses) return;
     this.isHearing = true;
     for (const listener of this.reconnectListeners) listener();
@@ -117,7 +120,7 @@ export class RedisBus implements MessageBus {
   }
 
   onDropped(): void {
-    // The server bounds a message: `proto-max-bulk-len`.
+    // Nothing is dropped here: the server bounds a message by `proto-max-bulk-len`.
   }
 
   isConnected(): boolean {

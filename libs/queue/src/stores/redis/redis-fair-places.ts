@@ -7,8 +7,8 @@ import type { FairPlace, FairTurn } from '../../contract/fair-turn.js';
 const keptSeconds = 86_400;
 
 /**
- * Common part of both scripts. KEYS: prioritized, fair. The score of BullMQ is the tag times 2^32, plus a counter. The hash
- * holds the virtual time, the highest tag, the last shift, and the ends of accounts.
+ * The common part of both scripts. KEYS: prioritized, fair. BullMQ's score is the tag times 2^32, plus a counter. The
+ * hash holds the virtual time, the highest tag, the last shift, and the ends of accounts.
  */
 const readState = `
 local prioritized, fair = KEYS[1], KEYS[2]
@@ -21,8 +21,9 @@ local function endOf(kind, account) return tonumber(redis.call('HGET', fair, kin
 `;
 
 /**
- * Does the steps of `FairOrder` for several turns; returns tag and 1 (goes first) or 0 of each. KEYS: prioritized, fair, delayed, active. ARGV: the prefix of the keys of jobs,
- * maxSpread, rebaseAt, the lifetime, then account, step and 1 (recovered) or 0 of each turn.
+ * Does the steps of `FairOrder` for several turns. Returns the tag of each, and 1 (goes first) or 0. KEYS: prioritized,
+ * fair, delayed, active. ARGV: the prefix of the keys of jobs, maxSpread, rebaseAt, the lifetime, then account, step
+ * and 1 (recovered) or 0 of each turn.
  */
 const assignScript = `${readState}
 local function move(id, score, tag)
@@ -103,8 +104,8 @@ const [assign, ahead] = [scriptOf(assignScript), scriptOf(aheadScript)] as const
 export async function assignRedisPlaces(client: Redis, root: string, turns: readonly FairTurn[]): Promise<FairPlace[]> {
   const keys = ['prioritized', 'fair', 'delayed', 'active'].map((name) => `${root}:${name}`);
   const values = turns.flatMap((turn) => [turn.account, stepOf(turn), turn.isRecovered === true ? 1 : 0]);
-  const given = await run(client, assign, keys, [`${root}:`, maxSpread, rebaseAt, keptSeconds, ...values]);
-  return placesOf(given as number[]);
+  const tagsAndFlags = await run(client, assign, keys, [`${root}:`, maxSpread, rebaseAt, keptSeconds, ...values]);
+  return placesOf(tagsAndFlags as number[]);
 }
 
 export async function countRedisAhead(client: Redis, root: string, account: string): Promise<number> {

@@ -8,12 +8,12 @@ export interface MemoryReading {
 }
 
 /**
- * From this fraction of maxmemory no new work is accepted: the rest is for running jobs, whose locks, deltas and
- * results the server would refuse as well.
+ * The fraction of maxmemory from which no new work is accepted. The rest is for running jobs, whose locks, deltas and
+ * results the server would otherwise refuse as well.
  */
 const fullFrom = 0.9;
 
-/** Below this fraction work is accepted again; between the two nothing changes, which prevents flapping. */
+/** The fraction below which work is accepted again. Between the two nothing changes, which prevents flapping. */
 const roomAgainFrom = 0.85;
 
 /** Decides whether a Redis with a memory limit has capacity for new work. */

@@ -8,7 +8,10 @@ const expirySeconds = 60;
 /** Interval between renewals of the stream's expiry, trims of what is read, and checks that it still exists. */
 const upkeepMs = 2_000;
 
-/** Messages kept for a reader that fell behind; beyond it the oldest are dropped and its reply streams see the gap. */
+/**
+ * How many messages are kept for a reader that fell behind. Beyond it the oldest are dropped, and its reply streams see
+ * the gap.
+ */
 const streamLength = 50_000;
 
 const messagesPerRead = 200;
@@ -71,7 +74,7 @@ class StreamReader {
     clearInterval(this.timer);
     this.reader.disconnect();
     await this.loop;
-    // While the server is unavailable the key outlives us by its expiry.
+    // If the server is unavailable, the key expires by itself later.
     await this.commands.del(this.key).catch(() => undefined);
   }
 
@@ -123,7 +126,7 @@ class StreamReader {
       if (lives === 0) await this.recreate();
       else if (this.lastId !== this.trimmedId) await this.trim();
     } catch {
-      // The server is unavailable: the next round finds out what it still has.
+      // The server is unavailable. The next round finds out what it still has.
     }
   }
 

@@ -41,7 +41,7 @@ const startTimeoutMs = 10_000;
 /** Interval between checks of the server's memory, in ms. */
 const measureEveryMs = 1_000;
 
-/** Redis: BullMQ on shared connections, PUBLISH for the bus, one stream per reply channel. */
+/** The store on Redis: BullMQ on shared connections, PUBLISH for the bus, one stream per reply channel. */
 export class RedisStore implements Store {
   readonly kind = 'redis';
   readonly append = null;
@@ -66,7 +66,7 @@ export class RedisStore implements Store {
       return client;
     };
     this.replyLink = new RedisReplyLink(requests, reader, prefix);
-    // Other signals report an unavailable server.
+    // An unavailable server is reported by other signals.
     this.measuring = setInterval(() => void this.measure().catch(() => undefined), measureEveryMs);
     this.measuring.unref();
   }
@@ -99,15 +99,15 @@ export class RedisStore implements Store {
     return new RedisStore(namespace, requests, work, subscriber, openReader, options);
   }
 
-  // Producers share the connection that fails fast; workers share the one that waits, besides a blocking one of their
-  // own.
+  // Producers share the connection that fails fast. Workers share the one that waits, in addition to a blocking one of
+  // their own.
   readonly backendFactory: BackendFactory<IQueueBackend, StoreConnection> = (name, options, factoryOptions) => {
     const connection = factoryOptions?.withBlockingConnection ? this.work : this.requests;
     return createRedisBackend(name, { ...options, connection }, factoryOptions);
   };
 
   async claim(worker: ClaimingWorker, { jobId, token }: JobClaim): Promise<FetchedJob | null> {
-    // Both go out in one write over one connection, so the server runs the second right after the first.
+    // Both commands leave in one write over one connection, so the server runs the second right after the first.
     const [, next] = await Promise.all([
       this.release(worker, jobId),
       worker.backend.moveToActive(token, worker.opts.name),
@@ -116,7 +116,7 @@ export class RedisStore implements Store {
   }
 
   async release({ backend }: DelayedQueue, jobId: string): Promise<boolean> {
-    // A script: it moves the job or, when the job is not delayed, refuses.
+    // BullMQ's script moves the job, or refuses when the job is not delayed.
     return await backend.promote(jobId).then(
       () => true,
       () => false,
@@ -135,7 +135,7 @@ export class RedisStore implements Store {
     return countRedisAhead(this.requests, `${this.prefix}:${queue}`, account);
   }
 
-  /** Nothing of a pool holds up others for long here. */
+  /** Redis needs no guard: no command of a pool holds up others for long. */
   readonly poolSessions = new Map<never, never>();
 
   get memory(): StoreMemory | null {
@@ -147,7 +147,7 @@ export class RedisStore implements Store {
   }
 
   renewWork(): void {
-    // Torn down instead of ended: the other side of a stalled connection may never respond.
+    // Connections are torn down and not ended, because the other side of a stalled one may never respond.
     if (this.work.status === 'ready' || this.work.status === 'connect') this.work.stream.destroy();
   }
 

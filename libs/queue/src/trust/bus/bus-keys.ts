@@ -11,46 +11,52 @@ import {
 import { type Clock, deriveKey, systemClock } from '#common';
 import { QueueKeys } from '../seal/queue-keys.js';
 
-/** Models of one sender; a message that names more is not checked any further. */
+/** The most models of one sender. A message that names more is not checked any further. */
 const maxModels = 1_000;
 
-/** Sets of models that begin with the same one and are looked at for the first time within a minute: each costs its keys. */
+/**
+ * The most sets of models with the same first model that are derived within a minute: each new set costs the derivation
+ * of its keys.
+ */
 const maxNewSets = 20;
 const newSetsPeriodMs = 60_000;
 const maxIdLength = 200;
 
-/** Sets of models whose keys are remembered. */
+/** The most sets of models whose keys are remembered. */
 const maxCombinations = 1_000;
 
 /** Everything before the 32 bytes of a key, in DER: Node reads no raw Ed25519 keys. */
 const privateKeyPrefix = Buffer.from('302e020100300506032b657004220420', 'hex');
 const publicKeyPrefix = Buffer.from('302a300506032b6570032100', 'hex');
 
-/** Of HMAC-SHA256. */
+/** Length of an HMAC-SHA256. */
 const macBytes = 32;
 
-/** `foreign`: this process has no key to tell. */
+/** `foreign`: this process has no key to verify with. */
 export type Verification = 'genuine' | 'forged' | 'foreign';
 
 /**
- * Signs and verifies messages of the bus. A process with the key of the installation signs with an Ed25519 key derived from it,
- * which everybody can verify. A process with keys of models alone proves that it has them, to whoever has them too.
+ * Signs and verifies messages of the bus. A process with the key of the installation signs with an Ed25519 key derived
+ * from it, which every process can verify. A process that has only keys of models proves that to other processes with
+ * the same keys.
  */
 export class BusKeys {
-  /** The models whose keys this process has, in order; null: the key of the installation, or none at all. */
+  /**
+   * The models whose keys this process has, in order. Null when it has the key of the installation, or no key at all.
+   */
   readonly models: readonly string[] | null;
-  /** No message can be signed or verified. */
+  /** True when there is no key to sign or verify with. */
   readonly isEmpty: boolean;
   private readonly keys: QueueKeys;
   private readonly signingKey: KeyObject | null;
   private readonly publicKeys: readonly KeyObject[];
-  /** By name of the set, the one used last at the end. */
+  /** Keys by the name of their set. The set that was used last is at the end. */
   private readonly combined = new Map<string, readonly Buffer[]>();
-  /** By first model. */
+  /** Counts of new sets, by their first model. */
   private newSets = new Map<string, number>();
   private newSetsSinceMs = -Infinity;
 
-  /** `sealKeys` as in `TransportOptions`. */
+  /** Takes `sealKeys` as in `TransportOptions`. */
   constructor(
     sealKeys: readonly string[],
     private readonly clock: Clock = systemClock,
@@ -58,13 +64,13 @@ export class BusKeys {
     this.keys = new QueueKeys(sealKeys);
     this.models = this.keys.models?.toSorted() ?? null;
     this.isEmpty = this.keys.isEmpty;
-    const own = this.keys.installation.map(signingKeyOf);
-    const given = this.keys.busKeys.map(publicKeyOf);
-    this.signingKey = own[0] ?? null;
-    this.publicKeys = [...own.map((key) => createPublicKey(key)), ...given];
+    const signingKeys = this.keys.installation.map(signingKeyOf);
+    const publicKeys = this.keys.busKeys.map(publicKeyOf);
+    this.signingKey = signingKeys[0] ?? null;
+    this.publicKeys = [...signingKeys.map((key) => createPublicKey(key)), ...publicKeys];
   }
 
-  /** False with credentials made before there were signatures: those of api and ops cannot be verified. */
+  /** False with credentials from a version without signatures: messages of api and ops cannot be verified. */
   get canVerifySignatures(): boolean {
     return this.publicKeys.length > 0;
   }
@@ -83,27 +89,31 @@ export class BusKeys {
     return Buffer.concat(macs).toString('base64');
   }
 
-  /** Whether a process with the key of the installation (`models` is null) or the keys of these models sent the bytes. */
+  /**
+   * Says whether a process with the key of the installation (`models` is null) or with the keys of these models sent
+   * the bytes.
+   */
   verify(models: readonly string[] | null, bytes: Buffer, proof: string): Verification {
-    const given = Buffer.from(proof, 'base64');
+    const proofBytes = Buffer.from(proof, 'base64');
     if (models === null) {
-      const isGenuine = this.publicKeys.some((key) => verify(null, bytes, key, given));
+      const isGenuine = this.publicKeys.some((key) => verify(null, bytes, key, proofBytes));
       return isGenuine ? 'genuine' : 'forged';
     }
     if (!isScope(models)) return 'forged';
-    // Who has the key of the first model pays for the keys of the others: made-up names cost the pool of their sender, and
-    // are not remembered.
+    // Only a sender with the key of the first model makes this process derive the keys of the others. Made-up names
+    // count against the sender's pool, and are not remembered.
     const firstModel = models.slice(0, 1);
     const firstKeys = this.known(firstModel) ?? this.derive(firstModel);
-    const first = check(firstKeys, bytes, given.subarray(0, macBytes));
+    const first = check(firstKeys, bytes, proofBytes.subarray(0, macBytes));
     if (first !== 'genuine') return first;
     this.remember(firstModel, firstKeys);
     const known = this.known(models);
     if (known === undefined && this.isCrowded(models[0] ?? '')) return 'forged';
     const keys = known ?? this.derive(models);
-    // Without keys too: peers that share the first model alone come again with every heartbeat.
+    // Sets that have no keys are remembered as well: peers that share only the first model send one with every
+    // heartbeat.
     this.remember(models, keys);
-    return check(keys, bytes, given.subarray(macBytes));
+    return check(keys, bytes, proofBytes.subarray(macBytes));
   }
 
   private isCrowded(firstModel: string): boolean {
@@ -129,12 +139,12 @@ export class BusKeys {
     this.combined.set(name, keys);
   }
 
-  /** One key for each key of the installation that the keys of these models come from. */
+  /** Derives one key for each key of the installation from which the keys of these models come. */
   private derive(models: readonly string[]): readonly Buffer[] {
-    const ofEach = models.map((modelId) => this.keys.keysOf(modelId));
-    const count = Math.min(...ofEach.map((keys) => keys.length));
+    const keysOfModels = models.map((modelId) => this.keys.keysOf(modelId));
+    const count = Math.min(...keysOfModels.map((keys) => keys.length));
     return Array.from({ length: Number.isFinite(count) ? count : 0 }, (_, index) =>
-      combine(models.map((modelId, position) => [modelId, ofEach[position]?.[index] ?? ''])),
+      combine(models.map((modelId, position) => [modelId, keysOfModels[position]?.[index] ?? ''])),
     );
   }
 }
@@ -158,7 +168,7 @@ function publicKeyOf(hex: string): KeyObject {
   });
 }
 
-/** Only who has every one of these keys has the result. */
+/** Combines keys: only a process that has all of them can compute the result. */
 function combine(keys: readonly (readonly [modelId: string, key: string])[]): Buffer {
   const hash = createHash('sha256').update(JSON.stringify(keys)).digest('hex');
   return deriveKey(hash, 'bus of models');
@@ -169,7 +179,7 @@ function check(keys: readonly Buffer[], bytes: Buffer, mac: Buffer): Verificatio
   return keys.some((key) => isEqual(macOf(key, bytes), mac)) ? 'genuine' : 'forged';
 }
 
-/** As short for many models as for one: sets are remembered by it. */
+/** Returns the name by which a set is remembered. It is as short for many models as for one. */
 function nameOf(models: readonly string[]): string {
   return createHash('sha256').update(JSON.stringify(models)).digest('base64');
 }
@@ -182,7 +192,7 @@ function isEqual(one: Buffer, other: Buffer): boolean {
   return one.length === other.length && timingSafeEqual(one, other);
 }
 
-/** In order and each once: one set of models has one name. */
+/** Returns true for models that are in order and named once each, so that one set has one name. */
 function isScope(models: readonly string[]): boolean {
   return (
     models.length > 0 &&

@@ -8,24 +8,25 @@ import {
   unknownOrigin,
 } from '../../contract/message-bus.js';
 
-/** Of one message. A heartbeat with 1,000 models has some 200,000 characters. */
+/** The longest message. A heartbeat with 1,000 models has some 200,000 characters. */
 export const maxMessageCharacters = 1_024 * 1_024;
 
 /**
- * What all senders of one pool together may send each second on a channel, and at once: messages, of which long ones count several
- * times. The heartbeats of 300 workers with 300 models each are 5,400. To verify as many takes a process some 150 ms.
+ * How many messages all senders of one pool together may send each second on a channel, and at once. Long messages
+ * count several times. The heartbeats of 300 workers with 300 models each count 5,400. Verifying as many takes a
+ * process some 150 ms.
  */
 const messagesPerSecond = 8_000;
 const maxSaved = 8_000;
 const charactersPerMessage = 4_096;
 
-/** What a refused message counts besides: honest workers send none. */
+/** What a refused message counts in addition: honest workers send none. */
 const refusalCost = 9;
 
-/** What the store could not name within a second (`postgres-bus.ts`) shares this. */
+/** The share of all senders that the store could not identify within a second (`postgres-bus.ts`). */
 const unknownPerSecond = 1_000;
 
-/** Pools and channels that are remembered; the one on which nothing was sent for longest is dropped first. */
+/** The most pairs of pool and channel that are remembered. The pair that was silent for longest is dropped first. */
 const maxAllowances = 1_000;
 
 interface Allowance {
@@ -34,8 +35,9 @@ interface Allowance {
 }
 
 /**
- * The bus for what workers of pools may send too. Drops what is too long, and what a pool sends beyond its share, before anything
- * looks at it: whatever one pool sends, processes have time for the others. The installation has no limit.
+ * The bus for messages that workers of pools may send. It drops messages that are too long, and messages beyond the
+ * share of a pool, before anything reads them: whatever one pool sends, processes have time for the others. The
+ * installation has no limit.
  */
 export class LimitedBus implements MessageBus {
   private readonly allowances = new Map<string, Allowance>();
@@ -72,7 +74,7 @@ export class LimitedBus implements MessageBus {
     return this.bus.onReconnect(listener);
   }
 
-  /** Called for a message that was passed on and refused: its pool may send less for a while. */
+  /** Call for a message that was passed on and then refused: its pool may send less for a while. */
   noteRefusal(channel: string, origin: MessageOrigin): void {
     if (origin === null) return;
     const allowance = this.allowanceOf(channel, origin);

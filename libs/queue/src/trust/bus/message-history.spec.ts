@@ -42,7 +42,7 @@ describe('MessageHistory', () => {
   it('remembers a sender as long as its messages are not too old', () => {
     const history = new MessageHistory();
     history.refusalOf({ ...message, sentAtMs: maxAgeMs }, 0);
-    // Others come, which is when those of the past are forgotten.
+    // Messages of other senders arrive, which is when those of the past are forgotten.
     for (const nowMs of [maxAgeMs, 2 * maxAgeMs]) {
       history.refusalOf({ ...message, senderId: `other-${nowMs}`, sentAtMs: nowMs }, nowMs);
     }

@@ -1,12 +1,12 @@
-/** How far the clocks of two hosts may be apart, and how long a message may be on its way, in ms. */
+/** How far apart the clocks of two hosts may be, and how long a message may be in transit, in ms. */
 export const maxAgeMs = 15 * 60_000;
 
-/** Numbers of a sender that are remembered below its highest: messages overtake each other on PostgreSQL. */
+/** How many numbers of a sender are remembered below its highest: messages overtake each other on PostgreSQL. */
 const rememberedNumbers = 1_024;
 
 /**
- * Processes with the same first model that are remembered, those that were restarted included; an attacker makes up more, and
- * disturbs its own pool alone.
+ * The most processes with the same first model that are remembered, restarted ones included. An attacker who makes up
+ * more disturbs only its own pool.
  */
 const maxSenders = 10_000;
 
@@ -15,20 +15,20 @@ const pruneEveryMs = 60_000;
 interface KnownSender {
   readonly owner: string;
   readonly numbers: NumberWindow;
-  /** Its messages are too old from then on. */
+  /** The time from which its messages are too old. */
   forgetAtMs: number;
 }
 
 export interface StampedMessage {
-  /** Unique among those with the keys of the same models. */
+  /** Unique among the senders with the keys of the same models. */
   readonly senderId: string;
-  /** Limits on what is remembered are for one owner; null: trusted, no limit. */
+  /** Whose limit on remembered senders applies. Null for a trusted sender, which has no limit. */
   readonly owner: string | null;
   readonly number: number;
   readonly sentAtMs: number;
 }
 
-/** Remembers which messages were received, so that each counts once. Call it for genuine messages only. */
+/** Remembers which messages were received, so that each counts once. Use it only for genuine messages. */
 export class MessageHistory {
   private readonly senders = new Map<string, KnownSender>();
   private readonly counts = new Map<string, number>();
@@ -62,7 +62,7 @@ export class MessageHistory {
     if (Math.abs(nowMs - this.prunedAtMs) < pruneEveryMs) return;
     this.prunedAtMs = nowMs;
     for (const [id, { owner, forgetAtMs }] of this.senders) {
-      // Later than any message could say: the clock was set back.
+      // The time is later than any message could state: the clock was set back.
       if (forgetAtMs >= nowMs && forgetAtMs <= nowMs + 2 * maxAgeMs) continue;
       this.senders.delete(id);
       this.counts.set(owner, (this.counts.get(owner) ?? 1) - 1);
@@ -80,7 +80,7 @@ class NumberWindow {
     if (number <= this.highest - rememberedNumbers) return false;
     // Bits are used again for numbers that are higher by a whole window.
     if (number >= this.highest + rememberedNumbers) this.bits.fill(0);
-    else for (let each = this.highest + 1; each <= number; each += 1) this.set(each, false);
+    else for (let missed = this.highest + 1; missed <= number; missed += 1) this.set(missed, false);
     this.highest = Math.max(this.highest, number);
     if (this.has(number)) return false;
     this.set(number, true);

@@ -121,7 +121,7 @@ describe('messages of api and ops', () => {
     const text = heartbeat.slice(heartbeat.indexOf('\n') + 1);
     const goodbye = JSON.stringify({ ...JSON.parse(text), alive: false });
     const [header = ''] = heartbeat.split('\n');
-    // As it is, under the header of the heartbeat, and signed by the attacker.
+    // The message is sent unchanged, then under the header of the heartbeat, then signed by the attacker.
     wire.send('heartbeat', goodbye);
     wire.send('heartbeat', `${header}\n${goodbye}`);
     await attacker.bus.publish('heartbeat', goodbye);
@@ -130,7 +130,7 @@ describe('messages of api and ops', () => {
     await attacker.bus.publish('placement', placement);
     await attacker.cancels.cancel('request');
     attacker.placements.reportUnserved('b');
-    // Sent by api for one channel, repeated on another.
+    // The api sent the message on one channel, and it is repeated on another.
     await api.cancels.cancel(placement);
     wire.send('placement', wire.last('cancel'));
     for (const each of [api, honest]) {
@@ -139,7 +139,7 @@ describe('messages of api and ops', () => {
       expect([each.desired, each.missed, each.cancels.wasCancelled('request')]).toEqual([[], [], false]);
     }
     expect(api.refused).toEqual({ unsigned: 2, forged: 2, 'outside-scope': 4 });
-    // What workers of other pools send is no concern of a worker.
+    // Messages of workers of other pools do not concern a worker.
     expect(honest.refused).toEqual({ unsigned: 2, forged: 2 });
   });
 

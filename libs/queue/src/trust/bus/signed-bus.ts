@@ -12,7 +12,7 @@ import {
 
 const prefix = 's1 ';
 
-/** Of messages whose signature is one of the installation: the header names no models. */
+/** How messages begin that the installation has signed: their header names no models. */
 const installationPrefix = `${prefix}[null,`;
 
 /** Interval within which one kind of refusal is logged once, in ms. */
@@ -30,7 +30,7 @@ export const refusalReasons = [
 ] as const;
 export type RefusalReason = (typeof refusalReasons)[number];
 
-/** The bus without signatures: keys are missing, here or everywhere. */
+/** The sender of a message on a bus without signatures, because keys are missing here or everywhere. */
 const unverified = { id: null, models: null, isSelf: false } as const;
 
 interface ReadMessage {
@@ -42,8 +42,8 @@ interface ReadMessage {
 type Header = [models: readonly string[] | null, sender: string, number: number, sentAtMs: number, proof: string];
 
 /**
- * The bus of processes that do not all trust each other. Every message is signed, for one channel, and counts once. Without
- * keys, messages are sent and taken as they are.
+ * The bus of processes that do not all trust each other. Every message is signed for one channel and counts once.
+ * Without keys, messages are sent and accepted unsigned.
  */
 export class SignedBus implements VerifiedBus {
   private readonly id = randomBytes(9).toString('base64url');
@@ -56,7 +56,7 @@ export class SignedBus implements VerifiedBus {
     private readonly bus: MessageBus,
     private readonly options: {
       readonly keys: BusKeys;
-      /** Of the installation: a message of another one is no message here. */
+      /** Prefix of the installation. Messages of another installation do not verify here. */
       readonly namespace: string;
       readonly clock: Clock;
       readonly warn: (message: string) => void;
@@ -67,12 +67,12 @@ export class SignedBus implements VerifiedBus {
     bus.onDropped((channel, reason, origin) => void this.count(channel, reason, { models: null, origin }));
   }
 
-  /** Messages that were dropped, by reason. */
+  /** Counts the messages that were dropped, by reason. */
   get refused(): ReadonlyMap<RefusalReason, number> {
     return this.counts;
   }
 
-  /** The models for which this process may speak; null: for all. */
+  /** The models for which this process may speak, or null for all. */
   get models(): readonly string[] | null {
     return this.options.keys.models;
   }
@@ -81,7 +81,7 @@ export class SignedBus implements VerifiedBus {
     await this.bus.publish(channel, this.options.keys.isEmpty ? text : this.sign(channel, text));
   }
 
-  /** Takes one listener for each channel: a message counts once. */
+  /** Accepts one listener for each channel, because each message counts once. */
   async subscribe(channel: string, listener: (text: string, sender: BusSender) => void): Promise<() => void> {
     return await this.bus.subscribe(channel, (message, origin) => {
       const read = this.read(channel, message, origin);
@@ -128,7 +128,7 @@ export class SignedBus implements VerifiedBus {
     const { keys, clock } = this.options;
     const [models, senderId, number, sentAtMs, proof] = header;
     const verification = keys.verify(models, this.bytesOf(channel, [models, senderId, number, sentAtMs], text), proof);
-    // Workers of other pools are no concern of this one.
+    // Workers of other pools do not concern this one.
     if (verification === 'foreign') return null;
     if (verification === 'forged') return this.count(channel, 'forged', { models: null, origin });
     const id = `${senderId} ${models === null ? '' : JSON.stringify(models)}`;
@@ -163,12 +163,12 @@ export class SignedBus implements VerifiedBus {
   }
 }
 
-/** How long a message may take to verify, in multiples of one of a worker of a pool. */
+/** Returns how long a message may take to verify, in multiples of a message of a pool's worker. */
 export function verificationCost(message: string): number {
   return message.startsWith(installationPrefix) ? 5 : 1;
 }
 
-/** Returns null for what no process of ours sends. */
+/** Returns null for a text that no process of Sluice sends. */
 function readHeader(json: string): Header | null {
   let value: unknown;
   try {

@@ -8,7 +8,7 @@ describe('the keys of a pool', () => {
   it('are those of its models, and one for each key of the installation that verifies messages', () => {
     const keys = poolKeys([newer, older], ['a']);
     expect(keys.map((key) => key.split(':')[0])).toEqual(['a', 'a', '@bus', '@bus']);
-    // What SLUICE_QUEUE_KEY takes, in versions without signatures too.
+    // The form that SLUICE_QUEUE_KEY accepts, even in versions without signatures.
     for (const key of keys) expect(key).toMatch(/^[^:,]+:[0-9a-f]{64}$/);
     expect(new QueueKeys(keys).models).toEqual(['a']);
     expect(keys.join()).not.toMatch(new RegExp(`${older}|${newer}`));

@@ -6,31 +6,31 @@ export interface PoolRole {
   pool: string;
   password: string;
   modelIds: readonly string[];
-  /** Every kind of job: a model has a queue for each. */
+  /** Every kind of job, because a model has a queue for each. */
   modalities: readonly string[];
 }
 
-/** The queues of the role's models; `write` changes the ids, for servers that give some characters a meaning. */
+/** Returns the queues of the role's models. `write` escapes the ids for servers that give some characters a meaning. */
 export function queuesOf({ modelIds, modalities }: PoolRole, write = (modelId: string) => modelId): string[] {
   return modelIds.flatMap((modelId) => modalities.map((modality) => queueName(modality, write(modelId))));
 }
 
-/** What the names of the users of all pools begin with, on Redis. */
+/** Returns the prefix of the names of all pools' users on Redis. */
 export function poolUserPrefix(namespace: string): string {
   return `${namespace}-pool-`;
 }
 
-/** The same on PostgreSQL. */
+/** Returns the prefix of the names of all pools' roles on PostgreSQL. */
 export function poolRolePrefix(namespace: string): string {
   return `${namespace}_pool_`;
 }
 
-/** What the names of Redis channels begin with on which workers of pools send; the pool and a colon follow. */
+/** Returns the prefix of the Redis channels on which workers of pools send. The pool and a colon follow it. */
 export function poolChannels(namespace: string): string {
   return `${namespace}:pool-bus:`;
 }
 
-/** Returns the pool whose Redis user a URL has; null: it has another. */
+/** Returns the pool whose Redis user a URL names, or null for any other user. */
 export function poolOfUrl(url: string, namespace: string): string | null {
   const user = decodeURIComponent(new URL(url).username);
   const prefix = poolUserPrefix(namespace);

@@ -2,7 +2,7 @@ import type pg from 'pg';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { PoolSessionGuard } from './pool-session-guard.js';
 
-/** A guard that is connected already. */
+/** A guard that is already connected. */
 function guardOf(query: (sql: string) => Promise<{ rows: object[] }>) {
   const end = vi.fn(async () => undefined);
   const warnings: string[] = [];
@@ -21,7 +21,7 @@ describe('a guard of sessions of pools', () => {
   beforeEach(() => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] }));
   afterEach(() => void vi.useRealTimers());
 
-  /** Each look finds what `find` returns; resolves to the times of the looks, and of the lock-out. */
+  /** Runs a guard whose checks find what `find` returns. Resolves to the times of the checks and of the lockout. */
   const watch = async (find: () => object[], looks: number) => {
     const [times, lockOuts]: [number[], number[]] = [[], []];
     const { guard } = guardOf(async (sql) => {

@@ -1,22 +1,27 @@
 import pg from 'pg';
 import { settlesWithin } from '../../contract/store-call.js';
 
-/** Pause between two looks, in ms: with pools, while a session of one keeps a transaction, and without any. */
+/**
+ * Pause between two checks, in ms: with pools, while a session of a pool keeps a transaction open, and without pools.
+ */
 const lookEveryMs = 1_000;
 const lookAgainMs = 250;
 const idleEveryMs = 30_000;
 
-/** How long a transaction of a pool may last, and one that others wait for, in s. Those of workers last milliseconds. */
+/**
+ * How long a transaction of a pool may last, and how long one may that others wait for, in s. Transactions of workers
+ * last milliseconds.
+ */
 const maxTransactionSeconds = 10;
 const maxBlockingSeconds = 2;
 
-/** How long `close` waits for the look in progress, in ms: one statement alone may take 5 s. */
+/** How long `close` waits for the check in progress, in ms: a single statement may take 5 s. */
 const closeWithinMs = 2_000;
 
 /**
- * A pool may not connect again when so many looks within a period found new sessions to end: at once, or every now and then.
- * What waits for a lock, a disk or another server itself does not count: honest workers do so while the server is slow, and the
- * session that holds others up is found by its own row.
+ * When a pool is locked out: so many checks within a period found new sessions to end, in a burst or again and again.
+ * Sessions that wait for a lock, a disk or another server themselves do not count. Honest workers do so while the
+ * server is slow, and the session that holds them up is found by its own row.
  */
 const lockOuts = [
   { looks: 5, periodMs: 60_000 },
@@ -24,12 +29,12 @@ const lockOuts = [
 ];
 const rememberedMs = Math.max(...lockOuts.map(({ periodMs }) => periodMs));
 
-/** A transaction that lasts as long may hold up others soon, in s. */
+/** The age from which a transaction may soon hold up others, in s. */
 const suspectSeconds = 0.2;
 
 /**
- * Roles may change their own time limits, so limits of a role stop nobody. Those who hold the lock of a table, an advisory lock
- * or the queue of notifications stop all others: their session is ended.
+ * Ends harmful sessions. A role may change its own time limits, so limits of the role stop nobody. A session that holds
+ * the lock of a table, an advisory lock or the queue of notifications stops all others, and is ended.
  */
 const endSessions = `
 WITH sessions AS (
@@ -52,37 +57,37 @@ SELECT session, usename AS role, reason, waits, CASE WHEN reason IS NULL THEN fa
   FROM found WHERE reason IS NOT NULL OR open_seconds > $4`;
 
 interface FoundSession {
-  /** Unique, also after its number belongs to another session. */
+  /** Identifies the session, even after its number belongs to another one. */
   session: string;
   role: string;
-  /** Null: it is only looked at again soon. */
+  /** Null when the session is not ended but checked again soon. */
   reason: string | null;
-  /** For a lock, a disk or another server. */
+  /** True when the session waits for a lock, a disk or another server. */
   waits: boolean;
   ended: boolean;
 }
 
-/** Sessions of a role that were ended, and how often the role was locked out. */
+/** Counts the sessions of a role that were ended, and how often the role was locked out. */
 export interface PoolSessionCounts {
   ended: number;
   lockedOut: number;
 }
 
 export interface PoolSessionGuardOptions {
-  /** Of the role that owns the queue and is a member of the roles of pools. */
+  /** URL of the role that owns the queue and is a member of the roles of pools. */
   url: string;
-  /** Of the queue: its policies name the roles of pools. */
+  /** Schema of the queue, whose policies name the roles of pools. */
   schema: string;
   warn: (message: string, error?: unknown) => void;
 }
 
 /**
- * Ends the sessions of pools that hold up others, and locks out a pool that goes on. Has a connection of its own: those of the
- * queue may all be waiting.
+ * Ends the sessions of pools that hold up others, and locks out a pool that goes on. It has its own connection, because
+ * the connections of the queue may all be waiting.
  */
 export class PoolSessionGuard {
   private readonly endings = new Map<string, number[]>();
-  /** When sessions were ended: one that cannot end yet is found again. */
+  /** When sessions were ended. A session that cannot end yet is found again. */
   private readonly endedSessions = new Map<string, number>();
   private readonly counted = new Map<string, PoolSessionCounts>();
   private client: pg.Client | null = null;
@@ -96,12 +101,12 @@ export class PoolSessionGuard {
     this.looking = this.look();
   }
 
-  /** What was done since the start, by role of a pool. */
+  /** What the guard has done since the start, by role of a pool. */
   get counts(): ReadonlyMap<string, PoolSessionCounts> {
     return this.counted;
   }
 
-  /** Resolves when the look in progress has ended. After 2 s its statement is left to the server. */
+  /** Resolves when the check in progress has ended. After 2 s its statement is left to the server. */
   async close(): Promise<void> {
     this.isClosed = true;
     clearTimeout(this.timer);
@@ -124,7 +129,7 @@ export class PoolSessionGuard {
     if (!this.isStopping()) this.timer = setTimeout(() => this.start(), pauseMs).unref();
   }
 
-  /** It may be closed during any await. */
+  /** Returns true when the guard is closed, which may happen during any await. */
   private isStopping(): boolean {
     return this.isClosed;
   }
@@ -161,7 +166,7 @@ export class PoolSessionGuard {
     return rows.map(({ role }) => role);
   }
 
-  /** Resolves to whether to look again soon. */
+  /** Resolves to true when the next check should follow soon. */
   private async endHarmful(client: pg.Client, roles: string[]): Promise<boolean> {
     const values = [roles, maxTransactionSeconds, maxBlockingSeconds, suspectSeconds];
     const { rows } = await client.query<FoundSession>(endSessions, values);
@@ -188,12 +193,12 @@ export class PoolSessionGuard {
     return true;
   }
 
-  /** Counts looks: what makes the server slow for a moment may hold up many sessions at once. */
+  /** Counts checks and not sessions: a moment in which the server is slow may hold up many sessions at once. */
   private isRepeated(role: string): boolean {
     const now = performance.now();
-    const looks = [...(this.endings.get(role) ?? []).filter((atMs) => now - atMs < rememberedMs), now];
-    this.endings.set(role, looks);
-    return lockOuts.some((each) => looks.filter((atMs) => now - atMs < each.periodMs).length >= each.looks);
+    const checks = [...(this.endings.get(role) ?? []).filter((atMs) => now - atMs < rememberedMs), now];
+    this.endings.set(role, checks);
+    return lockOuts.some(({ looks, periodMs }) => checks.filter((atMs) => now - atMs < periodMs).length >= looks);
   }
 
   private async lockOut(client: pg.Client, role: string): Promise<void> {

@@ -23,7 +23,7 @@ const role = (modelIds: string[], namespace = 'pools') => ({
   modalities: ['echo'],
 });
 
-// The other topics that workers take part in: postgres-pool-role.nightly-spec.ts.
+// The other topics in which workers take part are in postgres-pool-role.nightly-spec.ts.
 describeTransport('postgres whose workers have the role of their pool', startPoolStore, [describeJobs]);
 
 describe('the PostgreSQL role of a pool', () => {
@@ -57,7 +57,7 @@ describe('the PostgreSQL role of a pool', () => {
     return client;
   };
 
-  /** A job of another pool, one of the role's own and a job result; nobody takes any of them. */
+  /** Adds a job of another pool, one of the role's own and a job result. Nobody takes any of them. */
   const scene = async () => {
     const api = await open('api');
     await api.replies.start();
@@ -198,7 +198,7 @@ describe('the PostgreSQL role of a pool', () => {
   });
 
   describe('that holds up others', () => {
-    /** A session that ignores its own end. */
+    /** Opens a session that ignores its own end. */
     const holding = async (url: string, statements: string[]) => {
       const client = await connect(url);
       const ended = new Promise<void>((resolve) => client.on('error', () => undefined).once('end', resolve));

@@ -11,14 +11,14 @@ const poolNameLength = 16;
 /** How long a running statement may hold up the change of a table, in ms; what comes after it waits as long. */
 const lockTimeoutMs = 5_000;
 
-/** What BullMQ's functions write of a job on its way through a queue; not its queue, options or parents. */
+/** The columns that BullMQ's functions write while a job goes through a queue; not its queue, options or parents. */
 const jobColumns = [
   ...['state', 'seq', 'data', 'delay_ms', 'attempts_made', 'attempts_started', 'progress', 'return_value'],
   ...['failed_reason', 'stacktrace', 'deferred_failure', 'processed_by', 'process_at_ms', 'processed_at_ms'],
   ...['finished_at_ms', 'lock_token', 'locked_until_ms', 'stalled_count', 'stalled_marked'],
 ];
 
-/** What `append-job.ts` writes. */
+/** The columns that `append-job.ts` writes. */
 const resultColumns = ['queue', 'id', 'seq', 'name', 'state', 'data', 'opts', 'max_attempts', 'added_at_ms'];
 
 /** SQLSTATE of a missing privilege. */
@@ -26,10 +26,13 @@ const notAllowed = '42501';
 
 type Action = 'SELECT' | 'INSERT' | 'UPDATE' | 'DELETE';
 
-/** What a worker may do with the rows of its queues, by table; `columns` where not with all. */
+/**
+ * What a worker may do with the rows of its queues in one table. An action with an empty list of columns is allowed for
+ * all of them.
+ */
 interface TableRight {
   table: string;
-  /** Names the queue of a row. */
+  /** The column that names the queue of a row. */
   queueColumn?: string;
   actions: Partial<Record<Action, readonly string[]>>;
 }
@@ -44,7 +47,9 @@ const ownQueues: readonly TableRight[] = [
   { table: 'scheduler', actions: { SELECT: all } },
 ];
 
-/** Roles belong to the whole server, whose databases may hold pools of the same name. */
+/**
+ * Returns the name of a pool's role. Roles belong to the whole server, whose databases may hold pools of the same name.
+ */
 export function poolRoleName({ namespace, pool, database }: Record<'namespace' | 'pool' | 'database', string>): string {
   const hash = createHash('sha256').update(`${database}\0${pool}`).digest('hex').slice(0, 8);
   return `${poolRolePrefix(namespace)}${pool.slice(0, poolNameLength)}_${hash}`;
@@ -79,8 +84,8 @@ export function poolRoleStatements(role: PoolRole, roleName: string): string[] {
 }
 
 /**
- * Creates or replaces the PostgreSQL role of a pool; resolves to the URL for its workers. `url` is that of api and ops, whose role
- * owns the queue's tables. Where it may not create roles, that of `adminUrl` does.
+ * Creates or replaces the PostgreSQL role of a pool. Resolves to the URL for its workers. `url` names the role of api
+ * and ops, which owns the queue's tables. Where that role may not create roles, the role of `adminUrl` does.
  */
 export async function ensurePostgresPoolRole(
   { url, adminUrl }: { url: string; adminUrl?: string },
@@ -88,7 +93,8 @@ export async function ensurePostgresPoolRole(
 ): Promise<{ url: string }> {
   await migrateQueue(url, role.namespace);
   const name = await connected(url, async (owner) => {
-    // Until the connection ends: two commands at once would change the same rows of the catalog, and one would fail.
+    // The lock lasts until the connection ends. Two commands at once would change the same rows of the catalog, and one
+    // would fail.
     await owner.query(`SET lock_timeout = ${6 * lockTimeoutMs}`);
     await owner.query('SELECT pg_advisory_lock(hashtextextended($1, 0))', [`pool roles ${role.namespace}`]);
     const { rows } = await owner.query<{ database: string; owner: string; may: boolean; isSuper: boolean }>(
@@ -107,7 +113,7 @@ export async function ensurePostgresPoolRole(
   return { url: withUser(url, { user: name, password: role.password }) };
 }
 
-/** What `ensurePostgresPoolRole` resolves to, without a connection. */
+/** Returns what `ensurePostgresPoolRole` resolves to, without a connection. */
 export function describePostgresPoolRole(url: string, role: PoolRole): { url: string } {
   const { pathname, username } = new URL(url);
   const database = decodeURIComponent(pathname.slice(1) || username);
@@ -127,11 +133,14 @@ async function migrateQueue(url: string, namespace: string): Promise<void> {
 interface WantedRole {
   roleName: string;
   password: string;
-  /** The owner of the queue, who may end sessions of the role then; null: it may end all. */
+  /**
+   * The owner of the queue, which becomes a member of the role so that it may end its sessions. Null for a superuser,
+   * which may end all.
+   */
   member: string | null;
 }
 
-/** A pool can take at most half of the connections of the server. */
+/** Creates the role. It can take at most half of the connections of the server. */
 async function createRole(admin: pg.Client, { roleName, password, member }: WantedRole): Promise<void> {
   const { rowCount } = await admin.query('SELECT 1 FROM pg_roles WHERE rolname = $1', [roleName]);
   const name = pg.escapeIdentifier(roleName);
@@ -171,7 +180,7 @@ async function replaceRights(owner: pg.Client, role: PoolRole, roleName: string)
   await owner.query('COMMIT');
 }
 
-/** The server and database of `url`, whatever those of the admin's URL are. */
+/** Returns `url` with the credentials of the admin's URL, whose server and database do not matter. */
 function withAdmin(url: string, adminUrl: string | undefined): string {
   if (adminUrl === undefined) {
     const message = 'The role of the queue may not create roles: set DATABASE_URL to one of its server that may.';

@@ -7,7 +7,10 @@ import { jobResultQueueName } from '../../contract/job-definition.js';
 /** Servers before 7 cannot allow commands for some keys only. */
 const minimumMajorVersion = 7;
 
-/** What adds a job to the queue of results, and reads none: BullMQ's scripts run with the rights of their caller. */
+/**
+ * The commands that add a job to the queue of results and read none: BullMQ's scripts run with the rights of their
+ * caller.
+ */
 const reportingCommands = [
   ...['eval', 'evalsha', 'exists', 'incr', 'hset', 'hmset', 'hget', 'hmget', 'hexists', 'hsetnx', 'sadd', 'sismember'],
   ...['lpush', 'rpush', 'llen', 'xadd', 'xtrim', 'zadd', 'zcard', 'zcount', 'zscore', 'set', 'get', 'type'],
@@ -31,13 +34,14 @@ export function poolUserRules(role: PoolRole): string[] {
   return [
     ...['reset', 'on', `>${password}`, 'resetchannels', ownChannels],
     ...queues.map((queue) => `~${namespace}:${queue}:*`),
-    // Without the commands that show keys or change the server; `info` says how much memory is left.
+    // The user gets no commands that show keys or change the server; `info` says how much memory is left.
     ...['+@all', '-@admin', '-@dangerous', '-scan', '-randomkey', '-pubsub', '-function', '-fcall', '-fcall_ro'],
     ...['-script', '+script|load', '+info'],
     // Results are added and never read; replies are sent and never read.
     `(${reporting} ~${namespace}:${jobResultQueueName}:*)`,
     `(+xadd %W~${namespace}:reply:*)`,
-    // What api and ops send is heard. The own channels again: a selector must allow all that one command names.
+    // Workers hear what api and ops send. The own channels are repeated, because one selector must allow everything
+    // that one command names.
     `(+subscribe +unsubscribe &${namespace}:bus:* ${ownChannels})`,
   ];
 }
@@ -54,7 +58,7 @@ export async function ensureRedisPoolRole(url: string, role: PoolRole): Promise<
     await client.connect();
     const info = await client.info('server');
     const [, major = '0'] = /redis_version:(\d+)/.exec(info) ?? [];
-    // A server whose version is not told refuses the rules itself if it is too old.
+    // A server that does not tell its version refuses the rules itself if it is too old.
     if (Number(major) < minimumMajorVersion && !isInfoDenied(info)) {
       throw new PlatformError('SERVICE_UNAVAILABLE', `Redis ${major} has no users with limited keys: start version 7.`);
     }
@@ -75,7 +79,7 @@ function refuse(error: unknown): never {
   throw new PlatformError('UNAUTHORIZED', message, null, { cause: error });
 }
 
-/** Key patterns give a meaning to these. */
+/** Escapes the characters that have a meaning in key patterns. */
 function escaped(modelId: string): string {
   return modelId.replaceAll(/[*?[\]\\^-]/g, '\\$&');
 }

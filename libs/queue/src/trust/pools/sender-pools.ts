@@ -1,9 +1,12 @@
 import { type MessageOrigin, unknownOrigin } from '../../contract/message-bus.js';
 
-/** Shortest time between two looks at sessions, in ms. */
+/** Shortest time between two queries of sessions, in ms. */
 const lookEveryMs = 100;
 
-/** A number of a session may belong to another one later, and pools may be new: all is looked up again after this, in ms. */
+/**
+ * How long the sessions of a query count, in ms. The number of a session may belong to another one later, and pools may
+ * be new.
+ */
 const keepMs = 30_000;
 
 interface Row {
@@ -22,31 +25,33 @@ SELECT pid, role, "hasPools" FROM pools LEFT JOIN LATERAL (
 
 export interface SenderPoolsOptions {
   query(sql: string, values: string[]): Promise<{ rows: Row[] }>;
-  /** What the names of the roles of pools begin with. */
+  /** Prefix of the names of the roles of pools. */
   prefix: string;
-  /** Called after each look, also after one that failed. */
+  /** Called after each query, even one that failed. */
   onLook: () => void;
   nowMs?: () => number;
 }
 
-/** Whose sessions send notifications: the server adds the number of the session to each. */
+/**
+ * Knows the pools of sessions that send notifications. The server adds the number of its session to each notification.
+ */
 export class SenderPools {
   private pools = new Map<number, string | null>();
-  /** Without pools every session is that of the installation. */
+  /** False when there are no pools, so that every session belongs to the installation. */
   private hasPools = true;
   private lookedAtMs = -Infinity;
   private isLooking = false;
 
   constructor(private readonly options: SenderPoolsOptions) {}
 
-  /** Returns `unknown` for a session that was not seen before; the next look names it. */
+  /** Returns `unknownOrigin` for a session that was not seen before. The next query identifies it. */
   originOf(pid: number): MessageOrigin {
     const pool = this.hasPools ? this.pools.get(pid) : null;
     if (pool === undefined || this.nowMs() - this.lookedAtMs > keepMs) this.look();
     return pool === undefined ? unknownOrigin : pool;
   }
 
-  /** Looks now, or when the pause after the last look has passed. */
+  /** Queries now, or when the pause after the last query has passed. */
   private look(): void {
     if (this.isLooking) return;
     this.isLooking = true;
@@ -62,7 +67,7 @@ export class SenderPools {
       this.hasPools = rows.some(({ hasPools }) => hasPools);
       this.pools = new Map(rows.flatMap(({ pid, role }) => (pid === null ? [] : [[pid, this.poolOf(role)] as const])));
     } catch {
-      // The server is away; so is the bus.
+      // The server is unavailable, and so is the bus.
     } finally {
       this.isLooking = false;
       this.options.onLook();

@@ -7,19 +7,23 @@ const nonceBytes = 12;
 const tagBytes = 16;
 
 interface SealKey {
-  /** First 4 bytes of the key's hash, so that a text names its key without a search. */
+  /** First 4 bytes of the key's hash, by which a text names its key. */
   id: string;
   key: Buffer;
 }
 
 /**
- * Encrypts what callers wrote and models answered wherever a queue store holds it: AES-256-GCM, a fresh nonce each, bound
- * to its place, so that its bytes cannot be moved to another job or address. Format: version, key id, base64.
+ * Encrypts prompts and responses wherever a queue store holds them: AES-256-GCM with a fresh nonce for each text. A
+ * text is bound to its place, so that its bytes cannot be moved to another job or address. Format: version, key id,
+ * base64.
  */
 export class PayloadSeal implements Seal {
   private readonly keys: readonly [SealKey, ...SealKey[]];
 
-  /** Keys of 64 hex digits: the first seals, all open. To change it, give every process the new key as a second one first. */
+  /**
+   * Takes keys of 64 hex digits: the first seals, all open. To change the first, begin by giving every process the new
+   * key as a second one.
+   */
   constructor([first, ...others]: readonly [string, ...string[]]) {
     this.keys = [sealKeyOf(first), ...others.map(sealKeyOf)];
   }
@@ -34,8 +38,8 @@ export class PayloadSeal implements Seal {
 
   /** Throws `INFERENCE_FAILED` when no key of this process opens it, or it belongs to another place. */
   open(place: string, sealed: string): string {
-    const [given, id, base64 = ''] = sealed.split('.');
-    const known = given === version ? this.keys.find((key) => key.id === id) : undefined;
+    const [textVersion, id, base64 = ''] = sealed.split('.');
+    const known = textVersion === version ? this.keys.find((key) => key.id === id) : undefined;
     if (known === undefined) throw unreadable();
     const bytes = Buffer.from(base64, 'base64');
     try {
@@ -49,7 +53,7 @@ export class PayloadSeal implements Seal {
   }
 }
 
-/** The error of a process that has no key, or another one. */
+/** Returns the error of a process that has no key, or the wrong one. */
 export function unreadable(cause?: unknown): PlatformError {
   return new PlatformError('INFERENCE_FAILED', 'The worker cannot read this job.', null, { cause });
 }

@@ -2,15 +2,15 @@ import { deriveKey } from '#common';
 import { everyModel, type Seals } from '../../contract/seals.js';
 import { PayloadSeal } from './payload-seal.js';
 
-/** Stands where other keys name their model; no model has this id. */
+/** The name of a bus key, where other keys name their model. No model has this id. */
 export const busKeyName = '@bus';
 
-/** Derived keys that are kept. */
+/** The most derived keys that are kept. */
 const maxSeals = 1_000;
 
 /**
- * The keys of a process. A key of the installation (64 hex digits) opens everything; `<model>:<key>` opens the jobs of one
- * model, and is all that the workers of a pool of their own get, beside `@bus:<key>`, by which they verify what api and ops send.
+ * The keys of a process. A key of the installation (64 hex digits) opens everything; `<model>:<key>` opens the jobs of
+ * one model. Workers of a pool get only such keys, and `@bus:<key>`, with which they verify what api and ops send.
  */
 export class QueueKeys implements Seals {
   readonly installation: readonly string[];
@@ -36,21 +36,21 @@ export class QueueKeys implements Seals {
     return this.installation.length === 0 && this.ofModels.size === 0;
   }
 
-  /** The models whose jobs alone can be opened here; null: those of all models. */
+  /** The only models whose jobs can be opened here, or null when all can. */
   get models(): readonly string[] | null {
     return this.installation.length > 0 || this.isEmpty ? null : [...this.ofModels.keys()];
   }
 
   /**
-   * Which replies this process can send for a model: those of every model (`everyModel`), those of this one, or none
-   * (null).
+   * Returns which replies this process can send for a model: those of every model (`everyModel`), those of this one, or
+   * none (null).
    */
   replyScopeOf(modelId: string): string | null {
     if (this.models === null) return everyModel;
     return this.ofModels.has(modelId) ? modelId : null;
   }
 
-  /** The keys of a model, as hex digits: the first seals. */
+  /** Returns the keys of a model, as hex digits: the first seals. */
   keysOf(modelId: string): readonly string[] {
     return [...this.installation.map((key) => modelKeyOf(key, modelId)), ...(this.ofModels.get(modelId) ?? [])];
   }
@@ -59,7 +59,7 @@ export class QueueKeys implements Seals {
   sealOf(modelId: string): PayloadSeal | null {
     const known = this.seals.get(modelId);
     if (known !== undefined) return known;
-    // Names may come from messages of others.
+    // The cache is bounded because names may come from messages of others.
     if (this.seals.size >= maxSeals) this.seals.clear();
     const [first, ...others] = this.keysOf(modelId);
     if (first === undefined) return null;
@@ -73,7 +73,7 @@ function modelKeyOf(installationKey: string, modelId: string): string {
   return deriveKey(installationKey, `queue of ${modelId}`).toString('hex');
 }
 
-/** Returns the keys of these models, without any of the installation. */
+/** Returns the keys of these models, and no key of the installation. */
 export function keysOfModels(installationKeys: readonly string[], modelIds: readonly string[]): string[] {
   return modelIds.flatMap((modelId) => installationKeys.map((key) => `${modelId}:${modelKeyOf(key, modelId)}`));
 }

@@ -4,9 +4,9 @@ import { unreadable } from './payload-seal.js';
 import type { QueueKeys } from './queue-keys.js';
 
 /**
- * Seals the messages of reply channels, which hold what models answer, with the key of their model, whose name comes first.
- * Senders that have the key of the installation may answer for every model. Where the reader has keys, it drops what it
- * cannot open: workers of a pool can answer the requests of their models and no others.
+ * Seals the messages of reply channels, which hold what models answer, with the key of their model, whose name comes
+ * first. Senders that have the key of the installation may answer for every model. A reader with keys drops what it
+ * cannot open, so that workers of a pool can answer only the requests of their models.
  */
 export class SealedReplyLink implements ScopedReplyLink {
   constructor(
@@ -14,7 +14,7 @@ export class SealedReplyLink implements ScopedReplyLink {
     private readonly keys: QueueKeys,
   ) {}
 
-  /** Null: this process can send no replies for the model. */
+  /** Returns null when this process can send no replies for the model. */
   scopeOf(modelId: string): string | null {
     return this.keys.replyScopeOf(modelId);
   }

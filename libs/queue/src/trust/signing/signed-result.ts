@@ -9,18 +9,18 @@ export function signResult(result: JobResult, ticket: ResultTicket | undefined):
   return { ...result, proof: { keyId, bounds, signature: signatureOf(result, secret).toString('base64') } };
 }
 
-/** Whether the holder of a ticket with this secret reported exactly this result. */
+/** Returns true when the holder of a ticket with this secret reported exactly this result. */
 export function isSignedWith(secret: string, result: JobResult): boolean {
-  const given = Buffer.from(result.proof?.signature ?? '', 'base64');
+  const signature = Buffer.from(result.proof?.signature ?? '', 'base64');
   const expected = signatureOf(result, secret);
-  return given.length === expected.length && timingSafeEqual(given, expected);
+  return signature.length === expected.length && timingSafeEqual(signature, expected);
 }
 
 function signatureOf({ proof: _proof, ...signed }: JobResult, secret: string): Buffer {
   return createHmac('sha256', secret).update(canonicalJson(signed)).digest();
 }
 
-/** JSON with sorted members: stores may order them as they like. */
+/** Returns JSON with sorted members, because stores may change their order. */
 export function canonicalJson(value: unknown): string {
   return JSON.stringify(value, (_key, member: unknown) =>
     typeof member === 'object' && member !== null && !Array.isArray(member)
