@@ -63,6 +63,11 @@ const queueFolders = [
   ...['transport', 'checks', 'nest'],
 ];
 
+const gatewayFolders = [
+  ...['request', 'access-log', 'wallets', 'errors', 'access', 'limits', 'idempotency', 'pipeline', 'responses'],
+  ...['inputs', 'media', 'moderation', 'augment', 'crypto-rpc', 'tee', 'http'],
+];
+
 module.exports = {
   forbidden: [
     {
@@ -127,6 +132,7 @@ module.exports = {
       to: { path: '^apps/' },
     },
     ...inOrder('queue', queueFolders),
+    ...inOrder('gateway', gatewayFolders),
     {
       name: 'queue-trust-behind-the-contract',
       severity: 'error',

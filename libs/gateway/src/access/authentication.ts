@@ -3,9 +3,9 @@ import { PlatformError } from '#common';
 import { type AccountsService, signInHeader } from '#accounts';
 import type { RouteSettings } from '#platform/http';
 import { assertAccess } from './access.guard.js';
-import { isApiRoute } from './api-route.js';
+import { isApiRoute } from '../request/api-route.js';
 import { keySuffixLength } from '../access-log/access-log.js';
-import type { StoreBudgets } from '../pipeline/store-budgets.js';
+import type { StoreBudgets } from '../request/store-budgets.js';
 import { signInOf, walletsAreOff, type WalletSignIns } from '../wallets/wallet-sign-ins.js';
 
 declare module 'fastify' {

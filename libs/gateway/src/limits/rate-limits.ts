@@ -3,12 +3,12 @@ import type { RecentBalances } from '#billing';
 import { BudgetSpent } from '#common';
 import { callerOf, type RequestCaller, type RouteSettings } from '#platform/http';
 import { limitClassOf, type LimitDecision, type OpenRequests, type RateLimiter } from '#rate-limit';
-import { isApiRoute } from '../access/api-route.js';
+import { isApiRoute } from '../request/api-route.js';
 import type { RefuseUnauthenticated } from '../access/authentication.js';
-import { callerAddress } from '../access/caller-address.js';
-import { balanceHeaders } from '../pipeline/request-headers.js';
+import { callerAddress } from '../request/caller-address.js';
+import { balanceHeaders } from '../request/request-headers.js';
 import { hasSignIn } from '../wallets/wallet-sign-ins.js';
-import type { StoreBudgets } from '../pipeline/store-budgets.js';
+import type { StoreBudgets } from '../request/store-budgets.js';
 import type { AdmittedUse, ModelDemand } from './model-limit.js';
 
 declare module 'fastify' {

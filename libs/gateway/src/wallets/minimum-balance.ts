@@ -1,8 +1,8 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { BalanceBefore, LedgerService } from '#billing';
 import type { RouteSettings } from '#platform/http';
-import type { StoreBudgets } from '../pipeline/store-budgets.js';
-import { balanceHeaders } from '../pipeline/request-headers.js';
+import type { StoreBudgets } from '../request/store-budgets.js';
+import { balanceHeaders } from '../request/request-headers.js';
 import { minimumBalanceNano, PoorWallet } from './payment-answers.js';
 
 interface BalanceParts {

@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify';
 import { signInHeader, type WalletCaller, type WalletCallers } from '#accounts';
 import { PlatformError } from '#common';
-import { callerAddress } from '../access/caller-address.js';
+import { callerAddress } from '../request/caller-address.js';
 import { legacySignInHeader } from './payment-answers.js';
 
 /** Says to callers what the operator has to do. */

@@ -1,5 +1,5 @@
 import type { ModelType } from '#model-registry/manifest';
-import type { LimitedModelRequest, ModelRequest } from '../pipeline/model-request.js';
+import type { LimitedModelRequest, ModelRequest } from '../model-request.js';
 
 /** A model that classifies an input of a request. */
 export interface CheckModel {

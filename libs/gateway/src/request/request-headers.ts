@@ -2,7 +2,6 @@ import type { JobQuote } from '#billing';
 import { formatNanos } from '#common';
 import type { ResolvedModel } from '#model-registry';
 import type { RequestCaller } from '#platform/http';
-import type { JobRun } from './job-stream.js';
 
 /** Returns the headers of an inference response that name the model. */
 export function modelHeaders({
@@ -20,7 +19,13 @@ export function modelHeaders({
 }
 
 /** Returns the headers that say which worker runs a job and whether it was retried. */
-export function backendHeaders({ servedBy, retries }: JobRun): Record<string, string> {
+export function backendHeaders({
+  servedBy,
+  retries,
+}: {
+  servedBy: string | null;
+  retries: number;
+}): Record<string, string> {
   return {
     ...(servedBy !== null && { 'x-service-model-router': headerText(servedBy) }),
     ...(retries > 0 && { 'x-retry-count': String(retries) }),
