@@ -49,7 +49,7 @@ export function addRequestTracking(server: FastifyInstance, services: TrackingSe
       });
       if (tracing.enabled) beginSpan(tracing, request);
     }
-    // Not `onResponse`: it is not called when the client disconnects, and the request would stay counted.
+    // `onResponse` would not do: it is not called when the client disconnects, and the request would stay counted.
     reply.raw.once('close', () => {
       drain.leave();
       budgets.end(request.id);

@@ -2,8 +2,8 @@ import { charactersOf, PlatformError } from '#common';
 import { isGiven } from '#platform/http';
 
 /**
- * The 400 for a field. `message` is a sentence that names it, `param` a path such as `messages[0].role`. The issue has the
- * sentence without its full stop, like those of the validation.
+ * Returns the 400 for a field. `message` is a sentence that names it, and `param` a path such as `messages[0].role`.
+ * The issue has the sentence without its period, like those of the validation.
  */
 export function invalidField(message: string, param: string, code = 'custom'): PlatformError {
   const keys = param.split(/[.[\]]+/).filter((part) => part !== '');
@@ -13,7 +13,7 @@ export function invalidField(message: string, param: string, code = 'custom'): P
   });
 }
 
-/** The 400 for a field that the model does not take. */
+/** Returns the 400 for a field that the model does not accept. */
 export function fieldNotTaken(field: string, { id }: { id: string }): PlatformError {
   return invalidField(`${field} is not taken by the model ${id}.`, field);
 }
@@ -34,7 +34,7 @@ export function checkLength(field: string, text: string, max: number): void {
   throw invalidField(`${field} may have ${max} characters with this model.`, field, 'too_big');
 }
 
-/** Throws `INVALID_REQUEST` for the first of `fields` that a request sends to a model that takes none of them. */
+/** Throws `INVALID_REQUEST` for the first of `fields` that a request sends to a model that accepts none of them. */
 export function refuseFields<Wire extends object>(
   wire: Wire,
   fields: readonly (keyof Wire & string)[],

@@ -35,7 +35,7 @@ export function backendHeaders({
 /** Returns headers that name the successor of a deprecated model. */
 export function replacementHeaders({ manifest, resolvedBy, deprecation }: ResolvedModel): Record<string, string> {
   if (deprecation === null) return {};
-  // Once a model is removed, the manifest is its successor's.
+  // Once a model is removed, the manifest is that of its successor.
   const replacement = resolvedBy === 'remap' ? manifest.id : manifest.deprecation?.replacementModelId;
   return {
     'x-service-deprecated': 'true',
@@ -51,7 +51,9 @@ export const deprecationHeaders = {
   'x-service-deprecated-replacement': { description: 'The model to use instead.', schema: { type: 'string' } },
 };
 
-/** Returns the balance headers: what the caller could spend before this request. Those of wallets read their own. */
+/**
+ * Returns the balance headers: what the caller could spend before this request. Wallets also get a header of their own.
+ */
 export function balanceHeaders(
   { balanceBefore }: Pick<JobQuote, 'balanceBefore'>,
   caller: Pick<RequestCaller, 'wallet'> | null,

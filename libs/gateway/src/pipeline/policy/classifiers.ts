@@ -29,7 +29,7 @@ export abstract class ImageClassifier {
   abstract classify(model: LimitedModelRequest, artifactId: string): Promise<{ sexual: number; isFlagged: boolean }>;
 }
 
-/** Names of the classes of a model that classifies texts. The first one is harmless. */
+/** Returns the names of the classes of a model that classifies texts. The first one is harmless. */
 export function labelsOf({ manifest }: Pick<ModelRequest, 'manifest'>): string[] {
   return String(manifest.familyOptions?.['labels'] ?? '').split(',');
 }

@@ -7,7 +7,7 @@ import type { TermMatcher } from './term-matcher.js';
 
 /** What a check says about one category of one input. */
 export interface Finding {
-  /** `terms/` and a language, or a class of a model. */
+  /** The category: `terms/` and a language, or a class of a model. */
   category: string;
   /** 0 to 1. */
   score: number;
@@ -32,7 +32,7 @@ export class ContentPolicy {
     private readonly classifier: TextClassifier,
   ) {}
 
-  /** Whether texts are checked at present. */
+  /** Resolves to true while texts are checked. */
   async isActive(): Promise<boolean> {
     const { terms, classifier } = await this.rules();
     return terms !== null || classifier !== null;

@@ -7,7 +7,7 @@ export interface ScreenedJob {
 /** A text of a request that a model gets, and the field that it comes from. */
 export interface PromptText {
   param: string;
-  /** Null: the client sent token ids or sealed texts, which only the model's host can read. */
+  /** Null when the client sent token ids or encrypted texts, which only the model's host can read. */
   text: string | null;
 }
 

@@ -15,7 +15,7 @@ interface Spelling {
 
 interface TrieNode {
   next: Map<string, TrieNode>;
-  /** Languages of the term that ends here; empty if none does. */
+  /** Languages of the term that ends here; empty if no term does. */
   languages: Set<string>;
 }
 
