@@ -123,7 +123,7 @@ export function errorResponse(
       : {
           error: error.message,
           code: openaiError(error).code,
-          // Returns the header in which clients of this route look for the limit that they reached.
+          // Clients of this route look here for the limit that they reached.
           ...(isRefusedRpc && { customMessage: error.message }),
           ...more,
         };

@@ -273,7 +273,7 @@ export class JobsRepository {
   }
 }
 
-/** Says which closed jobs are old enough to be deleted. */
+/** The ages from which closed jobs may be deleted. */
 export interface ClosedAge {
   ageMs: number;
   mediaAgeMs: number;

@@ -17,7 +17,7 @@ export interface StoreSettings {
   readonly namespace: string;
   readonly storage: StorageSettings;
   readonly keys: readonly NamedKeys[];
-  /** Prisma for the fingerprints of keys, or null when they are not compared. */
+  /** Queries for the fingerprints of keys, or null when they are not compared. */
   readonly queries: RawQueries | null;
   /** True when the keys of this process are noted for the others, because it is one of the installation. */
   readonly notesKeys: boolean;
