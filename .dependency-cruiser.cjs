@@ -48,14 +48,14 @@ const oneOwner = (name, packages, owner) => ({
   to: { path: package_(packages) },
 });
 
-/** One rule for each folder of a library but the last: a folder imports those before it, and none behind it. */
-const inOrder = (library, folders) =>
+/** One rule for each folder of `root` but the last: a folder imports those before it, and none behind it. */
+const inOrder = (name, root, folders) =>
   folders.slice(0, -1).map((folder, index) => ({
-    name: `${library}-order-${folder}`,
+    name: `${name}-order-${folder}`,
     severity: 'error',
-    comment: `The folders of ${library} import those before them: ${folders.join(', ')}.`,
-    from: { path: `^libs/${library}/src/${folder}/`, pathNot: tests },
-    to: { path: `^libs/${library}/src/(${folders.slice(index + 1).join('|')})/` },
+    comment: `The folders of ${root} import those before them: ${folders.join(', ')}.`,
+    from: { path: `^${root}/${folder}/`, pathNot: tests },
+    to: { path: `^${root}/(${folders.slice(index + 1).join('|')})/` },
   }));
 
 const queueFolders = [
@@ -131,8 +131,8 @@ module.exports = {
       from: { path: '^libs/modalities/', pathNot: tests },
       to: { path: '^apps/' },
     },
-    ...inOrder('queue', queueFolders),
-    ...inOrder('gateway', gatewayFolders),
+    ...inOrder('queue', 'libs/queue/src', queueFolders),
+    ...inOrder('gateway', 'libs/gateway/src', gatewayFolders),
     {
       name: 'queue-trust-behind-the-contract',
       severity: 'error',
