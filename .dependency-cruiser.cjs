@@ -20,7 +20,7 @@ const entries = [
   '^libs/gateway/src/(access-log|inputs|moderation|responses|tee)/index[.]ts$',
   '^libs/(accounts|billing|characters|model-registry|payments|rate-limit)/src/api/index[.]ts$',
   '^libs/[^/]+/src/nest/index[.]ts$',
-  '^libs/queue/src/(checks|roles|signing)/index[.]ts$',
+  '^libs/queue/src/(checks|trust/(pools|signing))/index[.]ts$',
   '^libs/jobs/src/store-checks/index[.]ts$',
   '^libs/queue/src/nest/job-results/index[.]ts$',
   '^libs/model-registry/src/manifest/index[.]ts$',
@@ -47,6 +47,26 @@ const oneOwner = (name, packages, owner) => ({
   from: { path: '^(apps|libs)/', pathNot: [owner, tests] },
   to: { path: package_(packages) },
 });
+
+/** One rule for each folder of `root` but the last: a folder imports those before it, and none behind it. */
+const inOrder = (name, root, folders) =>
+  folders.slice(0, -1).map((folder, index) => ({
+    name: `${name}-order-${folder}`,
+    severity: 'error',
+    comment: `The folders of ${root} import those before them: ${folders.join(', ')}.`,
+    from: { path: `^${root}/${folder}/`, pathNot: tests },
+    to: { path: `^${root}/(${folders.slice(index + 1).join('|')})/` },
+  }));
+
+const queueFolders = [
+  ...['contract', 'connections', 'fairness', 'trust', 'stores', 'heartbeats', 'replies', 'hosts', 'affinity', 'jobs'],
+  ...['transport', 'checks', 'nest'],
+];
+
+const gatewayFolders = [
+  ...['request', 'access-log', 'wallets', 'errors', 'access', 'limits', 'idempotency', 'pipeline', 'responses'],
+  ...['inputs', 'media', 'moderation', 'augment', 'crypto-rpc', 'tee', 'http'],
+];
 
 module.exports = {
   forbidden: [
@@ -110,6 +130,27 @@ module.exports = {
       comment: 'modalities may import every library, but no app.',
       from: { path: '^libs/modalities/', pathNot: tests },
       to: { path: '^apps/' },
+    },
+    ...inOrder('queue', 'libs/queue/src', queueFolders),
+    ...inOrder('gateway', 'libs/gateway/src', gatewayFolders),
+    {
+      name: 'queue-trust-behind-the-contract',
+      severity: 'error',
+      comment:
+        'Signatures, seals and pools are known to the stores and to composition. Everything else sees them through ' +
+        'contract/; only a delivery signs its result itself.',
+      from: {
+        path: '^libs/queue/src/',
+        pathNot: ['^libs/queue/src/(trust|stores|transport)/', '^libs/queue/src/jobs/job-delivery[.]ts$', tests],
+      },
+      to: { path: '^libs/queue/src/trust/' },
+    },
+    {
+      name: 'queue-enqueues-without-trust',
+      severity: 'error',
+      comment: 'Whoever reads how a job is enqueued never enters trust/.',
+      from: { path: '^libs/queue/src/(contract/|jobs/bull-producer[.]ts$)', pathNot: tests },
+      to: { path: '^libs/queue/src/trust/', reachable: true },
     },
     {
       name: 'apps-never-import-apps',

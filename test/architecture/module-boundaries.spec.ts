@@ -58,6 +58,28 @@ const skeleton: Record<string, string> = {
   'test/harness/fake.ts': "import '#queue';\nexport const fake = 1;",
 };
 
+/** The folders of libraries that have an order, from the bottom to the top. */
+const folders = {
+  queue: [
+    ...['contract', 'connections', 'fairness', 'trust', 'stores', 'heartbeats', 'replies', 'hosts', 'affinity', 'jobs'],
+    ...['transport', 'checks', 'nest'],
+  ],
+  gateway: [
+    ...['request', 'access-log', 'wallets', 'errors', 'access', 'limits', 'idempotency', 'pipeline', 'responses'],
+    ...['inputs', 'media', 'moderation', 'augment', 'crypto-rpc', 'tee', 'http'],
+  ],
+};
+
+/** Lets a file of each folder import one of the folder above it. */
+function upwardImports(library: string, order: readonly string[]): Record<string, { file: string; text: string }> {
+  const pathOf = (folder: string) => `libs/${library}/src/${folder}/upward.ts`;
+  const offences = order.slice(0, -1).map((folder, index) => {
+    const text = `import '../${order[index + 1]}/upward.js';`;
+    return [`${library}-order-${folder}`, { file: pathOf(folder), text }] as const;
+  });
+  return Object.fromEntries(offences);
+}
+
 /** A violating file for every rule. */
 const violatingFiles: Record<string, { file: string; text: string }> = {
   'no-cycles': { file: 'libs/common/src/ring-back.ts', text: "import './ring.js';" },
@@ -68,6 +90,16 @@ const violatingFiles: Record<string, { file: string; text: string }> = {
   'layer-upper': { file: 'libs/jobs/src/nosy.ts', text: "import '#inference/host';" },
   'layer-gateway': { file: 'libs/gateway/src/nosy.ts', text: "import '#modalities';" },
   'layer-modalities': { file: 'libs/modalities/src/nosy.ts', text: "import '../../../apps/ops/src/main.js';" },
+  ...upwardImports('queue', folders.queue),
+  ...upwardImports('gateway', folders.gateway),
+  'queue-trust-behind-the-contract': {
+    file: 'libs/queue/src/replies/trusting.ts',
+    text: "import '../trust/signed.js';",
+  },
+  'queue-enqueues-without-trust': {
+    file: 'libs/queue/src/jobs/bull-producer.ts',
+    text: "import './trusting-friend.js';",
+  },
   'apps-never-import-apps': { file: 'apps/ops/src/nosy.ts', text: "import '../../worker/src/main.js';" },
   'slices-never-import-slices': {
     file: 'libs/modalities/src/chat/contract/nosy.ts',
@@ -134,6 +166,10 @@ const moreOffences: { rule: string; file: string; text: string }[] = [
 /** Files that the violations need; none of them breaks a rule alone. */
 const supportingFiles: Record<string, string> = {
   'libs/common/src/ring.ts': "import './ring-back.js';",
+  'libs/queue/src/nest/upward.ts': 'export const top = 1;',
+  'libs/gateway/src/http/upward.ts': 'export const top = 1;',
+  'libs/queue/src/trust/signed.ts': 'export const signed = 1;',
+  'libs/queue/src/jobs/trusting-friend.ts': "import '../trust/signed.js';",
   'apps/api/src/tensor-friend.ts': "import '#inference/host';",
   'apps/ops/src/talkative-friend.ts': "import '#accounts/api';",
 };

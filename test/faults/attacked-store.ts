@@ -1,7 +1,7 @@
 import { Redis } from 'ioredis';
 import pg from 'pg';
 import { ensureQueueRole } from '#platform/migrations';
-import { ensurePostgresPoolRole, ensureRedisPoolRole } from '#queue/roles';
+import { ensurePostgresPoolRole, ensureRedisPoolRole } from '#queue/pools';
 import type { Platform } from '#test/platform';
 
 export interface AttackedNames {

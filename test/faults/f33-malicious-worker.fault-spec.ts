@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { deriveKey, noTokens } from '#common';
 import { createTransport } from '#queue';
-import { poolKeys } from '#queue/roles';
+import { poolKeys } from '#queue/pools';
 import { openAttackedStore } from './attacked-store.js';
 import { askWhole } from './chat-caller.js';
 import { amount, describeFault, eventually } from './fault-scene.js';

@@ -1,7 +1,7 @@
 export { AccountCipher } from './access/account-cipher.js';
 export { errorResponse, openaiError } from './errors/error-envelope.js';
 export { GatewayModule } from './gateway.module.js';
-export { bodyLimitBytes } from './http/body-limits.js';
+export { bodyLimitBytes } from './request/body-limits.js';
 export { RequestHooks } from './http/request-hooks.js';
 export { securityHeaders } from './http/response-headers.js';
 export { requireRunFits, type RunDemand } from './limits/run-limit.js';
@@ -15,7 +15,7 @@ export { Drain } from './pipeline/drain.js';
 export type { HttpExchange } from './pipeline/http-exchange.js';
 export { JobRunner, type StartedJob } from './pipeline/job-runner.js';
 export { ClientDisconnectedError, JobStream } from './pipeline/job-stream.js';
-export { checkLength, checkOneOf, fieldNotTaken, invalidField, refuseFields } from './pipeline/model-fields.js';
+export { checkLength, checkOneOf, fieldNotTaken, invalidField, refuseFields } from './request/model-fields.js';
 export {
   collectEvents,
   type LimitedModelRequest,
@@ -24,8 +24,8 @@ export {
 } from './pipeline/model-request.js';
 export { ModelResolver } from './pipeline/model-resolver.js';
 export { ModelRoute } from './pipeline/model-route.js';
-export { deprecationHeaders, replacementHeaders } from './pipeline/request-headers.js';
+export { deprecationHeaders, replacementHeaders } from './request/request-headers.js';
 export { type ModelName, RequestPipeline } from './pipeline/request-pipeline.js';
-export { StoreBudgets } from './pipeline/store-budgets.js';
+export { StoreBudgets } from './request/store-budgets.js';
 export type { EventPresenter } from './pipeline/stream-events.js';
 export { type RewriteOptions, TextRewriter } from './pipeline/text-rewriter.js';

@@ -1,10 +1,6 @@
-export { createTransport } from './backends/create-transport.js';
-export type {
-  DesiredPlacements,
-  Placement,
-  PlacementBus,
-  PlacementListeners,
-} from './heartbeats/desired-placements.js';
+export type { FairTurn } from './contract/fair-turn.js';
+export { createTransport } from './transport/create-transport.js';
+export type { DesiredPlacements, Placement, PlacementBus, PlacementListeners } from './contract/desired-placements.js';
 export type {
   ClusterMembership,
   Heartbeat,
@@ -12,12 +8,17 @@ export type {
   ServedModelState,
   WorkerHeartbeat,
   WorkerProcess,
-} from './heartbeats/heartbeat.js';
-export type { FairTurn } from './fairness/fair-order.js';
+} from './contract/heartbeat.js';
 export { refusalOf } from './jobs/delivery-checks.js';
-export { directModality, type JobDefinition, type JobEnvelope, defineJob, toolTimeMs } from './jobs/job-definition.js';
-export { JobResultHandler } from './jobs/job-result-handler.js';
-export { findExcess, type UsageBounds } from './jobs/usage-bounds.js';
+export {
+  directModality,
+  type JobDefinition,
+  type JobEnvelope,
+  defineJob,
+  toolTimeMs,
+} from './contract/job-definition.js';
+export { JobResultHandler } from './contract/job-result-handler.js';
+export { findExcess, type UsageBounds } from './contract/usage-bounds.js';
 export { type DeliveredJob, JobDelivery, cancelledByCaller, deadlinePassed } from './jobs/job-delivery.js';
 export {
   type AffinityDecision,
@@ -38,4 +39,4 @@ export {
   type ReplyWriter,
   type RunningJob,
   type StickyJobEnd,
-} from './transport.js';
+} from './contract/transport.js';

@@ -2,11 +2,11 @@ import { Redis } from 'ioredis';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { documentedRules, documentedUsers, type GuardedRedis, startGuardedRedis } from '#test/guarded-redis';
 import { redisAvailable } from '#test/redis';
-import { createTransport } from './backends/create-transport.js';
+import { createTransport } from './transport/create-transport.js';
 import { examineRedis } from './checks/examine-redis.js';
 import { triedCommands } from './checks/redis-rights.js';
 import { sealKey } from './conformance/fixture.conformance.js';
-import { ensureRedisPoolRole } from './roles/redis-pool-role.js';
+import { ensureRedisPoolRole } from './trust/pools/redis-pool-role.js';
 import { describeTransport } from './transport.conformance.js';
 
 /** Commands with which the tests themselves run the server. */

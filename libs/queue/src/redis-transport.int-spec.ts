@@ -1,11 +1,11 @@
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { redisAvailable, startRedis, type TestRedis } from '#test/redis';
-import { createTransport } from './backends/create-transport.js';
+import { createTransport } from './transport/create-transport.js';
 import { heartbeat, until } from './conformance/echo-job.conformance.js';
-import { defineJob } from './jobs/job-definition.js';
+import { defineJob } from './contract/job-definition.js';
 import { describeTransport } from './transport.conformance.js';
-import type { ReplyEvent, JobResult, QueueTransport, TransportOptions } from './transport.js';
+import type { ReplyEvent, JobResult, QueueTransport, TransportOptions } from './contract/transport.js';
 
 class EmptyPayload {}
 

@@ -178,7 +178,7 @@ export const expressionExceptions: readonly ExpressionException[] = [
     maxLength: reportLength,
   },
   {
-    path: 'libs/queue/src/backends/redis/redis-clients.ts',
+    path: 'libs/queue/src/connections/redis-clients.ts',
     text: "new RegExp(`^${name}:(.*)$`, 'm')",
     because: 'Reads a report of Redis, line by line.',
     example: /^redis_version:(.*)$/m,

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import pg from 'pg';
 import { describe, expect, it } from 'vitest';
-import { poolRoleName } from '#queue/roles';
+import { poolRoleName } from '#queue/pools';
 import { runCommandLine } from '#test/command-line';
 import { createTestDatabase } from '#test/postgres';
 import { redisAvailable, startRedis } from '#test/redis';

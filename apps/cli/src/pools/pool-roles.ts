@@ -19,7 +19,7 @@ interface PoolSecrets {
 /** Returns the value of `SLUICE_QUEUE_KEY` for workers of these models alone. */
 export async function queueKeyOf(context: CliContext, { models }: PoolModels): Promise<string> {
   requireSecrets(context);
-  const { poolKeys } = await import('#queue/roles');
+  const { poolKeys } = await import('#queue/pools');
   return poolKeys(context.config.sealKeys, models).join(',');
 }
 
@@ -33,7 +33,7 @@ export async function ensureQueueUser(
   { isDescribed = false } = {},
 ): Promise<QueueUser> {
   const { queueUrl, installationKey } = requireSecrets(context);
-  const [roles, { catalog }] = await Promise.all([import('#queue/roles'), import('#modalities')]);
+  const [roles, { catalog }] = await Promise.all([import('#queue/pools'), import('#modalities')]);
   const { namespace, databaseUrl: adminUrl } = context.config;
   const name = roles.poolUserName({ namespace, pool: pool.pool });
   const password = deriveKey(installationKey, `queue user ${name}`).toString('hex');

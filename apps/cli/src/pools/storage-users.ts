@@ -23,7 +23,7 @@ export interface StorageUser {
  * installation. Whoever runs the object store creates the user.
  */
 export async function storageUserOf(context: CliContext, { pool }: PoolModels): Promise<StorageUser> {
-  const { poolUserName } = await import('#queue/roles');
+  const { poolUserName } = await import('#queue/pools');
   const accessKeyId = poolUserName({ namespace: context.config.namespace, pool });
   const secret = deriveKey(installationKeyOf(context), `storage user ${accessKeyId}`).toString('hex');
   return { accessKeyId, secretAccessKey: secret.slice(0, secretLength) };

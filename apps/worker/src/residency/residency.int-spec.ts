@@ -6,7 +6,7 @@ import { forkHost, type HostLauncher } from '#inference/host';
 import { MediaTools } from '#media';
 import { createLogger } from '#platform/logging';
 import { createTransport, type ReplyEvent, type Placement, type Heartbeat, type QueueTransport } from '#queue';
-import { poolKeys } from '#queue/roles';
+import { poolKeys } from '#queue/pools';
 import { createArtifactStore } from '#storage';
 import { deterministicManifest, installDeterministicModel } from '#test/deterministic-model';
 import { FakeGraphicsMemory, FakeMachineMemory } from '#test/fake-machine-memory';

@@ -7,7 +7,7 @@ import { Metrics } from '#platform/metrics';
 import { noTracing } from '#platform/tracing';
 import type { StartedJob } from '../pipeline/job-runner.js';
 import { Drain } from '../pipeline/drain.js';
-import { StoreBudgets } from '../pipeline/store-budgets.js';
+import { StoreBudgets } from '../request/store-budgets.js';
 import { streamEvents } from '../pipeline/stream-events.js';
 import { AccessLog } from './access-log.js';
 import { addRequestTracking } from '../http/request-tracking.js';

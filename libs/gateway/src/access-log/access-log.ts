@@ -13,14 +13,14 @@ export interface AccessEntry {
   method?: string;
   /** The pattern of the route, never the path of a request. */
   route?: string;
-  /** As sent; 499 if the client disconnected before a status was sent. */
+  /** The status as sent; 499 if the client disconnected before one was sent. */
   status: number;
   code?: ErrorCode;
   account?: string | undefined;
   ms?: number;
   /** Address of the client, as the trusted proxies say. */
   client?: string | undefined;
-  /** The connection closed before the response was complete. */
+  /** True when the connection closed before the response was complete. */
   aborted?: boolean | undefined;
   headers?: IncomingHttpHeaders;
 }
@@ -71,8 +71,8 @@ export class AccessLog {
   }
 
   /**
-   * The cost of a job that ended well is what its settlement charges: the same usage at the same price. The ledger has
-   * not settled it yet, and decides alone about jobs that ended in another way; of those the maximum is known.
+   * The cost of a job that ended well is what its settlement will charge: the same usage at the same price. The ledger
+   * has not settled it yet. For jobs that ended in another way only the ledger decides, and the maximum is known.
    */
   private priceOf({ reservedNano, finishedJob }: AccessRecord): Record<string, string> {
     if (reservedNano === null) return {};

@@ -1,25 +1,25 @@
 import type { ErrorCode, NanoUsd, JobUsage } from '#common';
 import type { Pricing } from '#model-registry/manifest';
 
-/** The job of a request that ended well, as a meter takes it. */
+/** The job of a request that ended well, as a meter reads it. */
 export interface FinishedJob {
   modality: string;
   modelId: string;
   usage: JobUsage;
-  /** The price at the admission; null: free. */
+  /** The price at admission, or null when the job is free. */
   pricing: Pricing | null;
 }
 
 /** Fields of the access log about a request, in addition to its response. The stages of the pipeline fill it in. */
 export class AccessRecord {
-  /** Id of the registry, never the name that the caller wrote. */
+  /** Id in the registry, never the name that the caller wrote. */
   modelId: string | null = null;
   /** The last characters of a valid key. */
   keySuffix: string | null = null;
   errorCode: ErrorCode | null = null;
   /** Pools and id of the worker that runs the job. */
   worker: string | null = null;
-  /** The most that the request can be charged; null: it reserves nothing. */
+  /** The most that the request can be charged, or null when it reserves nothing. */
   reservedNano: NanoUsd | null = null;
   /** Null until the job has ended well. */
   finishedJob: FinishedJob | null = null;

@@ -9,7 +9,7 @@ const callers = {
   admin: { kind: 'ADMIN' } as RequestCaller,
 };
 
-/** Whether the guard lets the caller into a route, or the code it refuses with. */
+/** Returns true when the guard lets the caller into a route, or else the code with which it refuses. */
 function decisionFor(caller: keyof typeof callers, config: RouteSettings, url = '/api/v1/things'): true | string {
   const request = { caller: callers[caller], url, routeOptions: { url, config } };
   const context = { switchToHttp: () => ({ getRequest: () => request }) } as unknown as ExecutionContext;

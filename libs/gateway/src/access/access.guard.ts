@@ -3,7 +3,7 @@ import type { FastifyRequest } from 'fastify';
 import { signInHeader } from '#accounts';
 import { PlatformError } from '#common';
 import type { RequestCaller, RouteAccess, RouteSettings } from '#platform/http';
-import { isApiRoute } from './api-route.js';
+import { isApiRoute } from '../request/api-route.js';
 
 /** Throws unless `caller` may call a route that declares `access`. */
 export function assertAccess(caller: RequestCaller | null, access: RouteAccess): void {

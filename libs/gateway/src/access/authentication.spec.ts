@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { errorEntry, PlatformError } from '#common';
 import type { AccountsService } from '#accounts';
 import { addAuthentication } from './authentication.js';
-import { StoreBudgets } from '../pipeline/store-budgets.js';
+import { StoreBudgets } from '../request/store-budgets.js';
 import { WalletSignIns, walletsAreOff } from '../wallets/wallet-sign-ins.js';
 
 const accounts = {

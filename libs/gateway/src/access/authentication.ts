@@ -3,9 +3,9 @@ import { PlatformError } from '#common';
 import { type AccountsService, signInHeader } from '#accounts';
 import type { RouteSettings } from '#platform/http';
 import { assertAccess } from './access.guard.js';
-import { isApiRoute } from './api-route.js';
+import { isApiRoute } from '../request/api-route.js';
 import { keySuffixLength } from '../access-log/access-log.js';
-import type { StoreBudgets } from '../pipeline/store-budgets.js';
+import type { StoreBudgets } from '../request/store-budgets.js';
 import { signInOf, walletsAreOff, type WalletSignIns } from '../wallets/wallet-sign-ins.js';
 
 declare module 'fastify' {
@@ -40,7 +40,7 @@ async function callerBehind(
 ): Promise<FastifyRequest['caller']> {
   try {
     const caller = await budgets.of(id).within(accounts.authenticate(bearer));
-    // Only of a key of this installation: an unknown one may be a secret of something else.
+    // Recorded only for a key of this installation: an unknown one may be a secret of something else.
     if (accessRecord) accessRecord.keySuffix = bearer.slice(-keySuffixLength);
     return caller;
   } catch (error) {
@@ -48,7 +48,7 @@ async function callerBehind(
   }
 }
 
-/** The database is unavailable, not the credentials invalid: a retry can succeed. */
+/** The database is unavailable and the credentials may be valid, so a retry can succeed. */
 function notChecked(cause: unknown, what: string): PlatformError {
   if (cause instanceof PlatformError) return cause;
   return new PlatformError('SERVICE_UNAVAILABLE', `The service cannot check ${what} right now.`, null, { cause });
@@ -66,7 +66,7 @@ async function walletBehind(
   }
 }
 
-/** Returns the caller of a route for wallets alone: a key says nothing about a wallet. */
+/** Returns the caller of a route that accepts only wallets: a key says nothing about a wallet. */
 async function callerOfWalletRoute(
   request: FastifyRequest,
   parts: AuthDependencies,
@@ -78,7 +78,7 @@ async function callerOfWalletRoute(
 }
 
 /**
- * Returns null for unauthenticated clients on a public route, and there also for a key that cannot be looked up: the
+ * Returns null for unauthenticated clients on a public route, and for a key that cannot be looked up there, because the
  * route shows the same without it.
  */
 async function callerOfRoute(
@@ -96,7 +96,7 @@ async function callerOfRoute(
     });
   }
   if (access === 'public') return null;
-  // A request with both is one of the key.
+  // A request with both counts as one of the key.
   const signIn = wallets === true ? signInOf(request) : null;
   if (signIn !== null) return await walletBehind(signIn, request, parts);
   if (wallets === true && parts.signIns.areOn) {

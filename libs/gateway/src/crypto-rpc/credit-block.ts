@@ -4,7 +4,7 @@ import type { DirectReservation } from '#jobs';
 import type { LimitDecision } from '#rate-limit';
 import type { LimitUse, TakenLimits } from './rpc-limits.js';
 
-/** What a block has of money and limits, for the requests of a key to a network. */
+/** The money and limits of a block, for the requests of a key to a network. */
 export interface BlockContents {
   size: LimitUse;
   limits: TakenLimits;
@@ -12,7 +12,7 @@ export interface BlockContents {
   quote: JobQuote;
 }
 
-/** The part of a block that one request has. */
+/** One request's share of a block. */
 export interface BlockTicket {
   /** The price of its credits, and the balance before the request. */
   quote: Pick<JobQuote, 'balanceBefore' | 'price'>;
@@ -23,28 +23,28 @@ export interface BlockTicket {
 
 /** Credits and requests that a replica has reserved ahead. The sum of what its requests have cost is charged once. */
 export class CreditBlock {
-  /** Handed out to requests. */
+  /** Credits that were handed out to requests. */
   readonly taken: LimitUse = { requests: 0, credits: 0 };
   private usedCredits = 0;
   private open = 0;
   private isRetired = false;
   private lastFailure: ErrorCode = 'JOB_CANCELLED';
 
-  /** `onIdle`: it gives nothing more, and none of its requests runs. */
+  /** `onIdle` is called when the block gives nothing more and none of its requests runs. */
   constructor(
     readonly contents: BlockContents,
     private readonly endsAtMs: number,
     private readonly onIdle: (block: CreditBlock) => void,
   ) {}
 
-  /** Whether it is about to end, or little is left of it. */
+  /** True when the block is about to end, or little is left of it. */
   isRunningOut(nowMs: number, lifeMs: number): boolean {
     const { size, limits } = this.contents;
     const isOld = this.endsAtMs - nowMs < lifeMs / 4;
     return isOld || this.left < size.credits / 4 || limits.requests - this.taken.requests < limits.requests / 4;
   }
 
-  /** Null: it has too little left, or has ended. */
+  /** Returns null when the block has too little left, or has ended. */
   take(credits: number, nowMs: number): BlockTicket | null {
     const { limits, quote } = this.contents;
     const hasEnded = this.isRetired || nowMs >= this.endsAtMs;
@@ -65,14 +65,14 @@ export class CreditBlock {
     };
   }
 
-  /** It gives nothing more. */
+  /** Ends the block: it gives nothing more. */
   retire(): void {
     if (this.isRetired) return;
     this.isRetired = true;
     if (this.open === 0) this.onIdle(this);
   }
 
-  /** Charges and gives back. Rejects if the charge could not be written in so many attempts. */
+  /** Charges the block and gives back the rest. Rejects if the charge could not be written in so many attempts. */
   async close(attempts: number): Promise<void> {
     this.isRetired = true;
     const { limits, reservation } = this.contents;
@@ -94,7 +94,7 @@ export class CreditBlock {
     if (this.isRetired && this.open === 0) this.onIdle(this);
   }
 
-  /** What could be spent before the block, less what its requests have cost; DIEM pay first. */
+  /** Returns what could be spent before the block, less what its requests have cost; DIEM pay first. */
   private balanceBefore(): JobQuote['balanceBefore'] {
     const { balanceBefore: before, amountNano } = this.contents.quote;
     if (before === null) return null;

@@ -32,7 +32,7 @@ export class BlockRefused extends Error {
   }
 }
 
-/** Of one key on one network. */
+/** The blocks of one key on one network. */
 interface Pool {
   key: string;
   accountId: string;
@@ -42,17 +42,17 @@ interface Pool {
   openedAtMs: number;
   /** What requests that wait for a block need. */
   waiting: LimitUse;
-  /** No block is opened ahead before this time: the last attempt was refused. */
+  /** The time before which no block is opened ahead, because the last attempt was refused. */
   aheadFromMs: number;
 }
 
-/** Most of a block. At the default price these are 7 cents. */
+/** The largest block. At the default price it costs 7 cents. */
 const maxSize: LimitUse = { requests: 5_000, credits: 100_000 };
-/** A block is as large as twice what requests took from one that was opened less than this before, in ms. */
+/** A block is twice as large as what requests took from one that was opened less than this long before, in ms. */
 const recentMs = 2 * advanceMs;
-/** Attempts to charge a block, 0.2 s apart: until its row is about to expire. */
+/** How often charging a block is attempted, 0.2 s apart, until its row is about to expire. */
 const chargeAttempts = 300;
-/** At the end of the process nothing may wait for a database that is not there, in ms. */
+/** How long the end of the process may wait for an unavailable database, in ms. */
 const maxCloseMs = 5_000;
 
 /**
@@ -75,7 +75,7 @@ export class CreditBlocks implements OnApplicationShutdown {
     @Inject(Logger) private readonly logger: Pick<Logger, 'error'>,
   ) {}
 
-  /** The part of a request of a block that is open; null: `take` opens one. */
+  /** Returns a request's share of an open block, or null when `take` must open one. */
   takeNow(demand: BlockDemand): BlockTicket | null {
     const pool = this.poolOf(demand);
     const ticket = pool.current?.take(demand.credits, performance.now()) ?? null;
@@ -119,7 +119,7 @@ export class CreditBlocks implements OnApplicationShutdown {
     return pool;
   }
 
-  /** A failure is that of the request that opens the block; others try for themselves. */
+  /** A failure concerns only the request that opens the block; others try for themselves. */
   private async awaitOpening({ waiting }: Pool, opening: Promise<unknown>, { credits }: BlockDemand): Promise<void> {
     waiting.requests += 1;
     waiting.credits += credits;
@@ -128,7 +128,7 @@ export class CreditBlocks implements OnApplicationShutdown {
     waiting.credits -= credits;
   }
 
-  /** Opens a block; the request that does so has its part of it before all others. */
+  /** Opens a block. The request that does so gets its share before all others. */
   private async takeNew(pool: Pool, demand: BlockDemand): Promise<BlockTicket> {
     const tickets: BlockTicket[] = [];
     const opening = this.openOrSmaller(pool, demand).then((block) => {
@@ -142,7 +142,9 @@ export class CreditBlocks implements OnApplicationShutdown {
     return tickets[0] ?? (await this.take(demand));
   }
 
-  /** Where a larger block is refused, or other blocks of the account hold what the request needs, it still gets its own. */
+  /**
+   * When a larger block is refused, or other blocks of the account hold what the request needs, it still gets its own.
+   */
   private async openOrSmaller(pool: Pool, demand: BlockDemand): Promise<CreditBlock> {
     const exact = { requests: 1, credits: demand.credits };
     const size = this.sizeFor(pool, exact);
@@ -237,7 +239,7 @@ export class CreditBlocks implements OnApplicationShutdown {
 
 const noUse: LimitUse = { requests: 0, credits: 0 };
 
-/** As charges name it. */
+/** The name that charges use. */
 export function serviceOf({ name }: RpcNetwork): string {
   return `crypto-rpc-${name}`;
 }

@@ -1,6 +1,6 @@
 import { type ErrorCode, type ErrorIssue, errorEntry, type PlatformError } from '#common';
 
-/** An error as it is sent, in the format that the route's clients expect. */
+/** An error as it is sent, in the format that the clients of the route expect. */
 export interface ErrorResponse {
   status: number;
   headers: Record<string, string>;
@@ -46,13 +46,13 @@ function pathBelowBase(url: string): string | null {
   return path.startsWith(basePath) ? path.slice(basePath.length) : null;
 }
 
-/** Whether a route, or the path of one, is also in OpenAI's API. */
+/** Returns true when a route, or the path of one, is also in OpenAI's API. */
 export function isOpenaiPath(url: string): boolean {
   const path = pathBelowBase(url);
   return path !== null && openaiRoutes.some((known) => path === known || path.startsWith(`${known}/`));
 }
 
-/** Whether a path at which there is nothing is one that only clients of OpenAI's API ask for. */
+/** Returns true for a path without a route that only clients of OpenAI's API ask for. */
 export function isOpenaiNamespace(url: string): boolean {
   return openaiNamespaces.has(pathBelowBase(url)?.split('/', 1)[0] ?? '');
 }
@@ -66,7 +66,7 @@ function detailsOf(issues: ErrorIssue[]): object {
     let node = root;
     for (const part of path) {
       const key = String(part);
-      // Keys come from the body: only own members count, of which `__proto__` may be one.
+      // Keys come from the body, so only own members count; `__proto__` may be one of them.
       if (!Object.hasOwn(node, key)) Object.defineProperty(node, key, { value: { _errors: [] }, ...ownMember });
       node = node[key] as Record<string, unknown>;
     }
@@ -123,7 +123,7 @@ export function errorResponse(
       : {
           error: error.message,
           code: openaiError(error).code,
-          // Where clients of this route look for the limit that they reached.
+          // Clients of this route look here for the limit that they reached.
           ...(isRefusedRpc && { customMessage: error.message }),
           ...more,
         };

@@ -5,7 +5,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { type ErrorCode, PlatformError } from '#common';
 import { Logger } from '#platform/logging';
 import { Metrics } from '#platform/metrics';
-import { bodyLimitBytes } from '../http/body-limits.js';
+import { bodyLimitBytes } from '../request/body-limits.js';
 import { PaymentAnswers } from '../wallets/payment-answers.js';
 import { type ErrorResponse, errorResponse } from './error-envelope.js';
 import { RouteTable } from './route-table.js';

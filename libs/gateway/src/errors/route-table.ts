@@ -22,7 +22,7 @@ export class RouteTable {
     });
   }
 
-  /** Sorted; empty for an unknown path. */
+  /** Returns the allowed methods, sorted; none for an unknown path. */
   methodsOf(url: string): string[] {
     const path = url.split('?', 1)[0] ?? '';
     const methods = [...this.routes.values()].flatMap(({ pattern, methods: names }) =>

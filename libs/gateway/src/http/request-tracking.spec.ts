@@ -5,7 +5,7 @@ import { noTracing } from '#platform/tracing';
 import { Drain } from '../pipeline/drain.js';
 import { AccessLog } from '../access-log/access-log.js';
 import { addRequestTracking } from './request-tracking.js';
-import { StoreBudgets } from '../pipeline/store-budgets.js';
+import { StoreBudgets } from '../request/store-budgets.js';
 
 let server: FastifyInstance;
 let drain: Drain;

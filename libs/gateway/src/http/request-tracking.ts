@@ -3,7 +3,7 @@ import { PlatformError } from '#common';
 import type { Metrics } from '#platform/metrics';
 import type { Tracing } from '#platform/tracing';
 import type { Drain } from '../pipeline/drain.js';
-import type { StoreBudgets } from '../pipeline/store-budgets.js';
+import type { StoreBudgets } from '../request/store-budgets.js';
 import type { AccessLog } from '../access-log/access-log.js';
 import { AccessRecord } from '../access-log/access-record.js';
 
@@ -49,7 +49,7 @@ export function addRequestTracking(server: FastifyInstance, services: TrackingSe
       });
       if (tracing.enabled) beginSpan(tracing, request);
     }
-    // Not `onResponse`: it is not called when the client disconnects, and the request would stay counted.
+    // `onResponse` would not do: it is not called when the client disconnects, and the request would stay counted.
     reply.raw.once('close', () => {
       drain.leave();
       budgets.end(request.id);

@@ -13,7 +13,7 @@ export const securityHeaders = {
   'x-dns-prefetch-control': 'off',
   'x-download-options': 'noopen',
   'x-permitted-cross-domain-policies': 'none',
-  // Turns off the legacy XSS filter, which itself could leak data.
+  // Turns off the legacy XSS filter, which could itself leak data.
   'x-xss-protection': '0',
 } as const;
 

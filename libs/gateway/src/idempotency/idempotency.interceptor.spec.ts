@@ -10,7 +10,7 @@ import { fingerprintBody } from '#platform/idempotency';
 import { parseJsonBody } from '#platform/json';
 import { RecordingQuota, ResponseRecorder, maxResponseBytes } from './response-recorder.js';
 import { addResponseRecording, IdempotencyInterceptor } from './idempotency.interceptor.js';
-import { StoreBudgets } from '../pipeline/store-budgets.js';
+import { StoreBudgets } from '../request/store-budgets.js';
 
 interface Ended {
   ending: ClaimEnding;

@@ -10,7 +10,7 @@ import { RequestFingerprint } from '#platform/idempotency';
 import { ResponseRecorder, RecordingQuota } from './response-recorder.js';
 import { openaiError } from '../errors/error-envelope.js';
 import { ReplayLimit } from '../limits/replay-limit.js';
-import { StoreBudgets } from '../pipeline/store-budgets.js';
+import { StoreBudgets } from '../request/store-budgets.js';
 
 /** Format of the `Idempotency-Key` header. */
 const validKey = /^[A-Za-z0-9_-]{1,255}$/;

@@ -38,7 +38,7 @@ export class ResponseRecorder implements ResponseRecording {
   private head: Omit<StoredResponse, 'body'> | null = null;
   private stored: Promise<void> | null = null;
 
-  /** `given` are the names of headers that every response has. A replay gets its own. */
+  /** `given` names the headers that every response has. A replay gets its own. */
   constructor(
     private readonly claim: KeyClaim,
     private readonly quota: RecordingQuota,

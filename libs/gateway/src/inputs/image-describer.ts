@@ -3,7 +3,7 @@ import type { InputWork } from './input-work.js';
 
 /** Stored images that a request holds. */
 export interface ImagesInput {
-  /** In order, with the hash of each image's bytes. */
+  /** The images in order, with the hash of each one's bytes. */
   images: readonly { artifactId: string; sha256: string }[];
   /** Field to name in errors. */
   param: string;

@@ -3,7 +3,7 @@ import type { ArtifactRecord } from '#storage';
 import type { ModelRequest } from '../pipeline/model-request.js';
 import type { InputWork } from './input-work.js';
 
-/** Sound that a request holds: the bytes of a recording, or a video that is stored. */
+/** Audio in a request: the bytes of a recording, or a stored video. */
 export interface RecordingInput {
   source: { bytes: Buffer } | { stored: ArtifactRecord };
   /** Containers that it may have. */
@@ -12,7 +12,7 @@ export interface RecordingInput {
   kind: 'recording' | 'video';
   /** Field to name in errors. */
   param: string;
-  /** Length that is refused when it is exceeded, in seconds. */
+  /** The maximum length, in seconds; longer audio is refused. */
   maxSeconds: number;
   /** Ms from the start of the job. */
   deadlineMs: number;

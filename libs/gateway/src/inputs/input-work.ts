@@ -2,7 +2,7 @@ import type { NanoUsd } from '#common';
 
 /** A job that turns a stored and checked input into text. Nothing was charged yet. */
 export interface InputWork<Result> {
-  /** Hex; the same for the same content. */
+  /** A hash in hex, the same for the same content. */
   contentHash: string;
   /** Worst-case price. */
   amountNano: NanoUsd;

@@ -5,7 +5,7 @@ import type { TokenReservation } from '#rate-limit';
 /** What a request asks of the limits of its model. */
 export interface ModelDemand {
   model: Pick<ModelManifest, 'id' | 'type' | 'tier'>;
-  /** `retrieve`: polling an async job, which has a limit of its own. Default: `run`. */
+  /** `retrieve` polls an async job, which has its own limit. Default: `run`. */
   action?: 'run' | 'retrieve';
   /**
    * Text models: maximum tokens of prompt and output. When the caller named no limit, `min` says how far the request
@@ -20,7 +20,7 @@ export interface ModelDemand {
 export interface AdmittedUse {
   /** Tokens the request may use: `max`, or fewer where the limit per minute is lower. */
   tokens: number;
-  /** Goes into `OpenRequest`. */
+  /** What the rate limit reserved; goes into `OpenRequest`. */
   tokenReservation: TokenReservation | null;
 }
 

@@ -3,7 +3,7 @@ import { describe, expect, it, vi } from 'vitest';
 import { PlatformError } from '#common';
 import type { RequestCaller } from '#platform/http';
 import { addRateLimits, applyModelLimit, limitReplay, type RateLimitDependencies } from './rate-limits.js';
-import { StoreBudgets } from '../pipeline/store-budgets.js';
+import { StoreBudgets } from '../request/store-budgets.js';
 
 const known: RequestCaller = {
   accountId: 'account',

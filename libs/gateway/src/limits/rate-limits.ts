@@ -3,19 +3,19 @@ import type { RecentBalances } from '#billing';
 import { BudgetSpent } from '#common';
 import { callerOf, type RequestCaller, type RouteSettings } from '#platform/http';
 import { limitClassOf, type LimitDecision, type OpenRequests, type RateLimiter } from '#rate-limit';
-import { isApiRoute } from '../access/api-route.js';
+import { isApiRoute } from '../request/api-route.js';
 import type { RefuseUnauthenticated } from '../access/authentication.js';
-import { callerAddress } from '../access/caller-address.js';
-import { balanceHeaders } from '../pipeline/request-headers.js';
+import { callerAddress } from '../request/caller-address.js';
+import { balanceHeaders } from '../request/request-headers.js';
 import { hasSignIn } from '../wallets/wallet-sign-ins.js';
-import type { StoreBudgets } from '../pipeline/store-budgets.js';
+import type { StoreBudgets } from '../request/store-budgets.js';
 import type { AdmittedUse, ModelDemand } from './model-limit.js';
 
 declare module 'fastify' {
   interface FastifyRequest {
     /** Decision of the rate limiter; null before it was asked. */
     limitDecision: LimitDecision | null;
-    /** Whether it counts as one of the open requests of its caller. */
+    /** True when it counts as one of the open requests of its caller. */
     countsAsOpen: boolean;
   }
 }
@@ -25,7 +25,7 @@ export interface RateLimitDependencies {
   budgets: StoreBudgets;
   balances: RecentBalances;
   open: OpenRequests;
-  /** `caller`: failures that the service is to blame for do not count towards the block. */
+  /** `caller`: failures of the service itself do not count towards the block. */
   abuseCount: 'caller' | 'all';
 }
 
@@ -52,7 +52,7 @@ export async function applyModelLimit(
   if (action === 'run' && !request.countsAsOpen) await enterOpen({ open, budgets }, request, reply);
   const limitClass = action === 'retrieve' ? 'retrieve' : limitClassOf(model);
   const asked = limiter.admitModel(callerOf(request), { modelId: model.id, limitClass, tokens });
-  // A decision after the budget has no request left; its reservation is released.
+  // A decision that arrives after the budget has no request left, so its reservation is released.
   const decision = await budgets.of(request.id).within(asked, (late) => late.reservation?.release());
   const { reservation } = decision;
   // The request releases its tokens when its response is sent or its client disconnects. A queued job keeps its own
@@ -173,7 +173,7 @@ export function addRateLimits(
       caller !== null && request.limitDecision === null ? plainDecision(limiter, caller) : null,
       caller !== null && !reply.hasHeader('x-service-balance-usd') ? balances.of(caller.accountId) : null,
     ]);
-    // The response goes out without these headers if the store does not respond.
+    // The response is sent without these headers if the store does not respond.
     const [, decision, balance] = await budgets
       .of(request.id)
       .within(facts)

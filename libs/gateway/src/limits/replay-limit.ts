@@ -1,7 +1,7 @@
 import { Inject, Injectable } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { RateLimiter } from '#rate-limit';
-import { StoreBudgets } from '../pipeline/store-budgets.js';
+import { StoreBudgets } from '../request/store-budgets.js';
 import { limitReplay } from './rate-limits.js';
 
 /** Holds replayed responses, which run no model, to the limit of such requests. */

@@ -2,7 +2,7 @@ import { PlatformError } from '#common';
 import { maxRunFrames, maxRunPixels } from '#platform/memory';
 import { type FrameSize, sizeOfPixels } from '#media';
 import type { ResolvedModel } from '#model-registry';
-import { invalidField } from '../pipeline/model-fields.js';
+import { invalidField } from '../request/model-fields.js';
 
 /** Images that one run of a model would work on. */
 export interface RunDemand extends FrameSize {

@@ -13,11 +13,11 @@ export type AudioEvent = ReplyEvent &
 type AudioPart = { bytes: Buffer } | { artifactId: string; length: number };
 
 /**
- * The sound of one request between its job and its reader, who may be slower: at most a megabyte waits here, the rest in
- * the storage. Parts are deleted there when they have been read.
+ * The audio of one request between its job and its reader, who may be slower. At most a megabyte waits here and the
+ * rest in the storage, where parts are deleted when they have been read.
  */
 export class AudioRelay {
-  /** Samples of the whole; known when it has ended. */
+  /** Samples of the whole audio; known when it has ended. */
   samples = 0;
   private parts: AudioPart[] = [];
   private length = 0;
@@ -27,7 +27,7 @@ export class AudioRelay {
 
   constructor(private readonly artifacts: ArtifactStore) {}
 
-  /** Of all parts so far. */
+  /** Bytes of all parts so far. */
   get bytes(): number {
     return this.length;
   }
@@ -43,7 +43,7 @@ export class AudioRelay {
     this.wake();
   }
 
-  /** What was read stands; who reads on sees the error. */
+  /** What was read is valid; a reader that continues gets the error. */
   fail(error: unknown): void {
     this.failure ??= error instanceof Error ? error : PlatformError.from(error);
     this.wake();
@@ -55,7 +55,7 @@ export class AudioRelay {
     if (this.parts.length === 0 && this.failure !== null) throw this.failure;
   }
 
-  /** The bytes in order, for one reader; `onHead` may change the first part. Fails as the job does. */
+  /** Returns the bytes in order, for one reader; `onHead` may change the first part. Fails as the job does. */
   async *read(onHead: (head: Buffer) => Buffer = (head) => head): AsyncGenerator<Buffer, void, undefined> {
     let isHead = true;
     for (;;) {

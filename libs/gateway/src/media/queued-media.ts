@@ -11,7 +11,7 @@ import { ArtifactStore } from '#storage';
 import type { HttpExchange } from '../pipeline/http-exchange.js';
 import { ModelAvailabilityWatcher, type ReplicaState } from '../pipeline/model-availability-watcher.js';
 import { ModelResolver } from '../pipeline/model-resolver.js';
-import { modelHeaders } from '../pipeline/request-headers.js';
+import { modelHeaders } from '../request/request-headers.js';
 import { RequestPipeline } from '../pipeline/request-pipeline.js';
 
 /** How an async job is doing, in the contract's words. */

@@ -1,3 +1,3 @@
-export { ImageClassifier, TextClassifier } from './classifiers.js';
-export { ContentPolicy } from './content-policy.js';
-export { PromptTexts } from './prompt-texts.js';
+export { ImageClassifier, TextClassifier } from '../pipeline/policy/classifiers.js';
+export { ContentPolicy } from '../pipeline/policy/content-policy.js';
+export { PromptTexts } from '../pipeline/policy/prompt-texts.js';

@@ -2,11 +2,11 @@ import type { FastifyReply } from 'fastify';
 import { describe, expect, it } from 'vitest';
 import { validateWire } from '#platform/validation';
 import type { HttpExchange } from '../pipeline/http-exchange.js';
-import { ContentPolicy } from './content-policy.js';
+import { ContentPolicy } from '../pipeline/policy/content-policy.js';
 import { ModerationController } from './moderation.controller.js';
 import { ModerationRequest } from './moderation.request.js';
 import type { ModerationResponse } from './moderation.response.js';
-import { parsePolicy } from './policy-file.js';
+import { parsePolicy } from '../pipeline/policy/policy-file.js';
 
 /** Takes every image for adult content whose URL says so. */
 async function moderate(body: object, file: string | null = 'terms: { en: [napalm], de: [Rohrbombe] }') {

@@ -5,10 +5,10 @@ import { isDataUrl } from '#media';
 import { ApiRoute, type DocumentedRoute, LargeBody, WireBody } from '#platform/http';
 import { MediaArtifacts } from '../media/media-artifacts.js';
 import type { HttpExchange } from '../pipeline/http-exchange.js';
-import { invalidField } from '../pipeline/model-fields.js';
+import { invalidField } from '../request/model-fields.js';
 import { RequestPipeline } from '../pipeline/request-pipeline.js';
-import { ImageClassifier } from './classifiers.js';
-import { ContentPolicy, type Finding } from './content-policy.js';
+import { ImageClassifier } from '../pipeline/policy/classifiers.js';
+import { ContentPolicy, type Finding } from '../pipeline/policy/content-policy.js';
 import { type ModerationInput, ModerationRequest } from './moderation.request.js';
 import { ModerationResponse, presentModeration } from './moderation.response.js';
 

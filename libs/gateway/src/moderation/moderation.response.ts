@@ -1,5 +1,5 @@
 import { ApiProperty } from '@nestjs/swagger';
-import type { Finding } from './content-policy.js';
+import type { Finding } from '../pipeline/policy/content-policy.js';
 
 /** What is found in one input. The three maps have one member per category that was checked. */
 export class ModerationResult {

@@ -7,7 +7,7 @@ import { callerOf } from '#platform/http';
 import { directModality } from '#queue';
 import type { HttpExchange } from './http-exchange.js';
 import { ClientDisconnectedError } from './job-stream.js';
-import { balanceHeaders } from './request-headers.js';
+import { balanceHeaders } from '../request/request-headers.js';
 
 /** A service that this replica provides itself. */
 export interface DirectService {

@@ -6,8 +6,8 @@ import { ModelAvailabilityWatcher } from './model-availability-watcher.js';
 const lastingCauses: readonly string[] = ['not-installed', 'too-large'];
 
 /**
- * Tells a model that a worker will serve again by itself from one that this installation does not have: a retry of a
- * request helps with the first alone.
+ * Distinguishes a model that a worker will soon serve again from one that this installation does not have: a retry of a
+ * request helps only with the first.
  */
 @Injectable()
 export class ExpectedModels implements OnApplicationBootstrap, OnApplicationShutdown {
@@ -34,8 +34,9 @@ export class ExpectedModels implements OnApplicationBootstrap, OnApplicationShut
   }
 
   /**
-   * Whether a worker has the model or may get it soon: it loads it, waits for memory or retries a failed load, left a
-   * while ago, or belongs to a pool in which the model is placed. True while no worker is known, as at a start.
+   * Returns true when a worker has the model or may get it soon: it loads the model, waits for memory, retries a failed
+   * load, left a while ago, or belongs to a pool in which the model is placed. Also true while no worker is known, as
+   * at a start.
    */
   isExpected(modelId: string): boolean {
     const workers = this.transport.membership.list().filter(({ role }) => role === 'worker');

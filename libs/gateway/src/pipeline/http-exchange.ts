@@ -2,7 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { PlatformError } from '#common';
 import type { SseWriter } from '#platform/http';
 import type { AccessRecord } from '../access-log/access-record.js';
-import { disconnectSignal } from '../http/disconnect-signal.js';
+import { disconnectSignal } from '../request/disconnect-signal.js';
 import { frameChunks, type StreamFormat } from './stream-events.js';
 
 /** One request and the response to it. */

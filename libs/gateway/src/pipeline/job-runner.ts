@@ -8,7 +8,7 @@ import { QueueTransport, type ReplyEvent } from '#queue';
 import { Drain } from './drain.js';
 import { ClientDisconnectedError, JobStream, type JobRun } from './job-stream.js';
 import { ModelAvailabilityWatcher } from './model-availability-watcher.js';
-import { StoreBudgets } from './store-budgets.js';
+import { StoreBudgets } from '../request/store-budgets.js';
 
 /** How long a job that has not started, or may start again, waits for its model, in ms: longer than a worker restart. */
 const queuedPatienceMs = 30_000;

@@ -16,11 +16,14 @@ export interface AbortSources {
   /** The process is stopping and its grace period is over. */
   stopping: AbortSignal;
   /**
-   * Begins to watch whether any live worker holds the model. Called when a job starts that cannot start twice: from
+   * Starts to watch whether any live worker serves the model. Called when a job starts that cannot start twice: from
    * then on it dies with its worker.
    */
   watchAvailability: () => AvailabilityLease;
-  /** The same for a job that waits to begin, or may begin anew: a worker may come back for it, but not for ever. */
+  /**
+   * Starts to watch for a job that waits to begin, or may begin again: a worker may come back for it, but the job does
+   * not wait forever.
+   */
   watchQueue: () => AvailabilityLease;
   /** The response timeout, in ms, minus the time the request has waited before. */
   deadlineMs: number;

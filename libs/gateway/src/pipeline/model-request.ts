@@ -7,13 +7,13 @@ import type { ModelManifest } from '#model-registry/manifest';
 import { callerOf } from '#platform/http';
 import { findExcess, type JobDefinition, type ReplyEvent, type UsageBounds } from '#queue';
 import type { AdmittedUse, ModelDemand } from '../limits/model-limit.js';
-import type { ScreenedJob } from '../moderation/prompt-texts.js';
+import type { ScreenedJob } from './policy/prompt-texts.js';
 import type { AccessRecord } from '../access-log/access-record.js';
 import { admitAffordable, type AffordablePayload } from './affordable-admission.js';
 import type { HttpExchange } from './http-exchange.js';
 import type { JobRunner, StartedJob } from './job-runner.js';
 import type { JobRun } from './job-stream.js';
-import { backendHeaders, balanceHeaders } from './request-headers.js';
+import { backendHeaders, balanceHeaders } from '../request/request-headers.js';
 
 /** The job that a slice wants to run. */
 export interface JobOrder<Payload extends object> extends AffordablePayload<Payload> {

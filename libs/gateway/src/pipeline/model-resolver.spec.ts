@@ -5,7 +5,7 @@ import type { RequestCaller } from '#platform/http';
 import { Metrics } from '#platform/metrics';
 import type { QueueTransport } from '#queue';
 import { ModelResolver } from './model-resolver.js';
-import { StoreBudgets } from './store-budgets.js';
+import { StoreBudgets } from '../request/store-budgets.js';
 
 const metricsOf = () => new Metrics('api', { processMetrics: false });
 

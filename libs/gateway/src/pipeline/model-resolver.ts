@@ -7,7 +7,7 @@ import { Metrics } from '#platform/metrics';
 import { QueueTransport } from '#queue';
 import { regionOf } from '../access/caller-region.js';
 import { assertModelPrivacy } from '../access/model-privacy.js';
-import { StoreBudgets } from './store-budgets.js';
+import { StoreBudgets } from '../request/store-budgets.js';
 
 /** Who asks for a model: the headers name the region, the API key the models it may call. Without a key, all. */
 export type ModelRequester = Pick<FastifyRequest, 'headers' | 'caller'> & { id?: string };

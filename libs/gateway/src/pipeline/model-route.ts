@@ -15,7 +15,7 @@ interface ModelRouteOptions {
   multipart?: MultipartLimits;
   /** Builds the response of a route that only queues a job from the job. */
   responseOfJob?: ResponseOfJob;
-  /** The route runs no job, so it costs nothing. */
+  /** True when the route runs no job, so that it costs nothing. */
   free?: true;
 }
 

@@ -8,7 +8,7 @@ import type { ModelType } from '#model-registry/manifest';
 import { exampleManifest } from '#test/example-manifest';
 import { ClientDisconnectedError } from './job-stream.js';
 import { type ModelName, RequestPipeline } from './request-pipeline.js';
-import { StoreBudgets } from './store-budgets.js';
+import { StoreBudgets } from '../request/store-budgets.js';
 
 interface Scene {
   offline?: boolean;

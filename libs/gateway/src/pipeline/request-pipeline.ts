@@ -10,16 +10,16 @@ import type { ReplyEvent } from '#queue';
 import { OpenRequests, RateLimiter } from '#rate-limit';
 import type { AdmittedUse, ModelDemand } from '../limits/model-limit.js';
 import { applyModelLimit } from '../limits/rate-limits.js';
-import type { CheckModel } from '../moderation/classifiers.js';
-import { ContentPolicy } from '../moderation/content-policy.js';
+import type { CheckModel } from './policy/classifiers.js';
+import { ContentPolicy } from './policy/content-policy.js';
 import { HttpExchange } from './http-exchange.js';
 import { JobRunner, type StartedJob } from './job-runner.js';
 import { ClientDisconnectedError } from './job-stream.js';
 import { ModelRequest, type RequestSteps } from './model-request.js';
 import { ModelResolver } from './model-resolver.js';
 import { ExpectedModels } from './expected-models.js';
-import { modelHeaders } from './request-headers.js';
-import { StoreBudgets } from './store-budgets.js';
+import { modelHeaders } from '../request/request-headers.js';
+import { StoreBudgets } from '../request/store-budgets.js';
 import { type EventPresenter, failStream, streamEvents } from './stream-events.js';
 
 /** Trait of the default model. */

@@ -1,7 +1,7 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { PlatformError } from '#common';
 import { ResponseStates } from '#jobs';
-import { StoreBudgets } from '../pipeline/store-budgets.js';
+import { StoreBudgets } from '../request/store-budgets.js';
 
 /** Whose request asks for a stored response. */
 export interface ResponseAsker {

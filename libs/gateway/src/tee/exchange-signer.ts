@@ -3,7 +3,7 @@ import { PlatformError } from '#common';
 import { type ExchangeSignature, ExchangeSignaturesRepository } from '#jobs';
 import { ApiConfig } from '#platform/config';
 import { Logger } from '#platform/logging';
-import { StoreBudgets } from '../pipeline/store-budgets.js';
+import { StoreBudgets } from '../request/store-budgets.js';
 import { type TeeHost, TeeHosts } from './tee-hosts.js';
 
 /** How long a host may take to sign, in ms: it only waits for a turn of its event loop. */

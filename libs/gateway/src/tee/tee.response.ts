@@ -28,7 +28,7 @@ class NonceBinding {
   @ApiProperty({ enum: ['raw', 'sha256'] }) method!: string;
 }
 
-/** What the service itself found when it read the evidence. Clients check all of it again. */
+/** What the service found when it read the evidence. Clients check all of it again. */
 class ServerVerification {
   @ApiProperty({ ...optional, type: TdxVerification }) tdx?: TdxVerification;
   @ApiProperty({ ...optional, type: SevVerification }) sev?: SevVerification;

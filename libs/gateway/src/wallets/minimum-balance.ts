@@ -1,8 +1,8 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { BalanceBefore, LedgerService } from '#billing';
 import type { RouteSettings } from '#platform/http';
-import type { StoreBudgets } from '../pipeline/store-budgets.js';
-import { balanceHeaders } from '../pipeline/request-headers.js';
+import type { StoreBudgets } from '../request/store-budgets.js';
+import { balanceHeaders } from '../request/request-headers.js';
 import { minimumBalanceNano, PoorWallet } from './payment-answers.js';
 
 interface BalanceParts {
@@ -19,7 +19,7 @@ export function addMinimumBalance(server: FastifyInstance, { ledger, budgets }: 
     const { caller } = request;
     const { wallets, billed } = request.routeOptions.config as RouteSettings;
     if (caller?.wallet === undefined || wallets !== true || billed !== true) return;
-    // The reservation decides as well, and cannot be had without the store.
+    // The reservation decides as well, and is impossible without the store.
     const reading = ledger.balance(caller.accountId).catch(() => null);
     const balance = await budgets.of(request.id).within(reading);
     if (balance !== null) requireMinimum(request, reply, balance);

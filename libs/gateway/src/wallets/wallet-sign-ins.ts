@@ -1,16 +1,16 @@
 import type { FastifyRequest } from 'fastify';
 import { signInHeader, type WalletCaller, type WalletCallers } from '#accounts';
 import { PlatformError } from '#common';
-import { callerAddress } from '../access/caller-address.js';
+import { callerAddress } from '../request/caller-address.js';
 import { legacySignInHeader } from './payment-answers.js';
 
-/** Says to callers what the operator has to do. */
+/** Tells callers what the operator has to do. */
 export const walletsAreOff =
   'Wallets are off here. The operator switches them on with SLUICE_PAYMENT_EVM_ADDRESS or SLUICE_PAYMENT_SOLANA_ADDRESS.';
 
 const headerNames = [signInHeader, legacySignInHeader];
 
-/** Whether a request brings a sign-in, whatever it is worth. */
+/** Returns true when a request brings a sign-in, valid or not. */
 export function hasSignIn({ headers }: Pick<FastifyRequest, 'headers'>): boolean {
   return headerNames.some((name) => headers[name.toLowerCase()] !== undefined);
 }
@@ -27,7 +27,7 @@ export function signInOf({ headers }: Pick<FastifyRequest, 'headers'>): string |
 
 /** Signs in the callers of routes that take wallets. */
 export class WalletSignIns {
-  /** `callers`: null while the operator takes no payments. */
+  /** `callers` is null while the operator accepts no payments. */
   constructor(private readonly callers: Pick<WalletCallers, 'authenticate'> | null) {}
 
   get areOn(): boolean {

@@ -67,7 +67,7 @@ export function presentTransactions(
   return { success: true, data };
 }
 
-/** To the nano: a page adds up. */
+/** Amounts are exact to the nano, so that a page adds up. */
 function presentTransaction(transaction: AccountTransaction): WalletTransaction {
   const { id, type, amountNano, balanceNano, createdAt, requestId, modelId } = transaction;
   const [amount, balanceAfter] = [displayNanos(amountNano, 9), displayNanos(balanceNano, 9)] as const;

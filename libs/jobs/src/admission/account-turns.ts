@@ -12,15 +12,15 @@ export interface TurnTaker {
 }
 
 /**
- * Names accounts to the queue, where the waiting jobs of one model take turns. The name is a keyed hash: who reads the store
- * learns which jobs belong together and not to whom.
+ * Names accounts to the queue, where the waiting jobs of one model take turns. The name is a keyed hash: a reader of
+ * the store learns which jobs belong together, but not to whom.
  */
 export class AccountTurns {
   private readonly key: Buffer;
 
   constructor(
     secretKeys: SecretKeys,
-    /** False: jobs run in the order of their arrival. */
+    /** False when jobs run in the order of their arrival. */
     private readonly isFair = true,
   ) {
     this.key = deriveKey(typeof secretKeys === 'string' ? secretKeys : secretKeys[0], 'account turns');

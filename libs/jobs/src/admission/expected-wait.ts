@@ -1,6 +1,6 @@
 import { PlatformError } from '#common';
 
-/** Seconds after which a refused request is sent again where the throughput of the model is not known. */
+/** Seconds after which a refused request is sent again when the throughput of the model is not known. */
 const unknownRetrySeconds = { min: 5, max: 10 };
 
 /** Longest `retry-after`, in seconds: the queue may drain sooner than expected. */
@@ -12,9 +12,9 @@ export interface FullQueue {
   waiting: number;
   /** Jobs that have to end before the request is admitted. */
   excess: number;
-  /** Jobs per ms; null: not known. */
+  /** Jobs per ms, or null when not known. */
   ratePerMs: number | null;
-  /** From 0 to 1. */
+  /** A random number from 0 to 1. */
   random: number;
 }
 

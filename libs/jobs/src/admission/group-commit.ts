@@ -76,7 +76,7 @@ export class GroupCommit<Item, Result> {
     return [...group.values()];
   }
 
-  /** Its waiters received another response long before it would be done. */
+  /** The waiters of the item received another response long before it would be done. */
   private stillWanted(group: Waiting<Item, Result>[]): Waiting<Item, Result>[] {
     const { maxWaitMs = Infinity } = this.options;
     const nowMs = performance.now();

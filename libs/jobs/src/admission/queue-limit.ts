@@ -7,7 +7,7 @@ const reuseMs = 100;
 
 /** A position in the queue that an admission occupies while its job is on the way. */
 export interface QueuePosition {
-  /** The job is in the queue, or never will be: from now on a reading of the queue includes it. */
+  /** Call when the job is in the queue, or never will be: from then on a reading of the queue includes it. */
   settle(): void;
 }
 
@@ -15,9 +15,9 @@ export interface QueuePosition {
 export interface WaitingJob {
   modality: string;
   modelId: string;
-  /** Whose turn it takes; absent: it waits behind all others. */
+  /** The turn that the job takes. Absent: it waits behind all others. */
   turn?: FairTurn;
-  /** How long it may be expected to wait, in ms; default: any time. */
+  /** How long the job may be expected to wait, in ms; default: any time. */
   maxWaitMs?: number;
 }
 
@@ -25,10 +25,13 @@ export interface QueueLimitOptions {
   producer: Pick<JobProducer, 'counts' | 'countAhead'>;
   /** Waiting jobs of one queue. */
   limit: number;
-  /** Jobs of a model that end per ms; null: not known, and only the limit holds. Default: never known. */
+  /**
+   * Returns how many jobs of a model end per ms, or null when that is not known and only the limit applies. Default:
+   * never known.
+   */
   rateOf?: (modelId: string) => number | null;
   clock?: Clock;
-  /** From 0 to 1. */
+  /** A random number from 0 to 1. */
   random?: () => number;
 }
 
@@ -87,7 +90,7 @@ export class QueueLimit {
     return { settle: () => (view.underWay -= 1) };
   }
 
-  /** Asks for the place of the job only when the whole queue takes longer than the job may wait. */
+  /** Asks for the position of the job only when the whole queue takes longer than the job may wait. */
   private async requireShortWait({ modality, modelId, turn, maxWaitMs }: WaitingJob, { waiting }: View): Promise<void> {
     const ratePerMs = this.rateOf(modelId);
     if (maxWaitMs === undefined || ratePerMs === null || waiting / ratePerMs <= maxWaitMs) return;
@@ -107,7 +110,7 @@ export class QueueLimit {
   }
 
   private async look(view: View, modality: string, modelId: string): Promise<void> {
-    // What is on the way may or may not be in the reading: counting it twice for a moment errs on the safe side.
+    // Jobs on their way may or may not be in the reading. Counting them twice for a moment errs on the safe side.
     const { underWay } = view;
     view.sinceLook = 0;
     const atMs = this.clock.monotonicMs();

@@ -1,6 +1,6 @@
 import type { UsageBounds } from '#queue';
 
-/** What a row keeps, encrypted, to enqueue its job again. */
+/** What a row stores, encrypted, to enqueue its job again. */
 export interface StoredRequest {
   payload: object;
   bounds: UsageBounds;

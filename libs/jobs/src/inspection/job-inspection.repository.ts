@@ -3,7 +3,7 @@ import { Injectable } from '#platform/injection';
 import { Prisma, PrismaService } from '#platform/prisma';
 import type { JobState } from '../lifecycle/job-states.js';
 
-/** Which rows an operator wants to see. */
+/** The rows that an operator wants to see. */
 export interface JobFilter {
   states?: readonly JobState[];
   modelId?: string;
@@ -45,7 +45,7 @@ export interface InspectedJob extends ListedJob {
   /** The last characters of the API key. */
   key: string | null;
   stream: boolean;
-  /** Whether an api replica waits for it; async jobs have none. */
+  /** True when an api replica waits for the job; none waits for an async job. */
   isAwaited: boolean;
   enqueuedAt: Date;
   deadlineAt: Date;
@@ -54,7 +54,7 @@ export interface InspectedJob extends ListedJob {
   completionTokens: number | null;
   usageUnits: unknown;
   executionMs: number | null;
-  /** Null: it reserved nothing. */
+  /** Null when the job reserved nothing. */
   reservation: { state: string; reservedNano: NanoUsd; chargedNano: NanoUsd | null } | null;
   /** Null for jobs that are not async. */
   media: { queueId: string; progressPercent: number } | null;
@@ -75,7 +75,7 @@ export class JobInspectionRepository {
   // SQL: optional conditions, and rows of several tables in one consistent statement.
   constructor(private readonly prisma: PrismaService) {}
 
-  /** Newest first. */
+  /** Lists jobs, the newest first. */
   async list({ states, modelId, accountId, olderThanMs, isStuck, limit }: JobFilter): Promise<ListedJob[]> {
     const conditions = [
       ...(states === undefined ? [] : [Prisma.sql`state::text = ANY (${[...states]}::text[])`]),
@@ -84,7 +84,7 @@ export class JobInspectionRepository {
       ...(olderThanMs === undefined
         ? []
         : [Prisma.sql`created_at <= now() - ${olderThanMs}::float8 * interval '1 ms'`]),
-      // The state first: the index over open rows is partial.
+      // The condition on the state comes first, because the index over open rows is partial.
       ...(isStuck === true
         ? [
             Prisma.sql`state IN ('queued', 'running') AND (deadline_at < now()
@@ -100,7 +100,7 @@ export class JobInspectionRepository {
         FROM jobs ${where} ORDER BY created_at DESC, request_id LIMIT ${limit}::int`);
   }
 
-  /** By request id, or by the queue id of an async job; null for an unknown one. */
+  /** Finds a job by request id, or by the queue id of an async job. Resolves to null for an unknown one. */
   async find(id: string): Promise<InspectedJob | null> {
     const [row] = await this.prisma.$queryRaw<InspectedRow[]>`
       SELECT j.request_id AS "requestId", j.account_id::text AS "accountId", k.last6 AS key, j.modality,

@@ -1,13 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Clock, systemClock } from '#common';
 
-/** `progressed`: not done, but worth another attempt at once. */
+/** `progressed` means not done, but worth another attempt at once. */
 export type AttemptResult = 'done' | 'progressed' | 'failed';
 
 /** Work on one request that is retried until it is done or its deadline has passed. */
 export interface RetryTask {
   requestId: string;
-  /** On the monotonic clock. */
+  /** A time on the monotonic clock. */
   untilMs: number;
 }
 
@@ -62,7 +62,8 @@ export class BackgroundRetries<Task extends RetryTask> {
 
   private async attempt(task: Task): Promise<AttemptResult> {
     const result = await this.options.attempt(task);
-    // Another task of the request may have been added meanwhile, by the attempt itself for instance; it replaces this one.
+    // Another task of the request may have been added in the meantime, for instance by the attempt itself; it replaces
+    // this one.
     if (this.tasks.get(task.requestId) !== task) return result;
     this.tasks.delete(task.requestId);
     if (result === 'done') return result;

@@ -9,7 +9,7 @@ const result = { requestId: 'r', attempt: 1 } as JobResult;
 describe('cancelled jobs', () => {
   let told: string[];
   let cancelled: string[];
-  /** Attempts of the queue that fail. */
+  /** How many attempts of the queue fail. */
   let outages: number;
   let nowMs: number;
   let cancelledJobs: CancelledJobReporter;
@@ -27,7 +27,7 @@ describe('cancelled jobs', () => {
     cancelledJobs = new CancelledJobReporter({
       transport: { results: { report }, cancelBus: { cancel } } as unknown as QueueTransport,
       logger,
-      // Unlike those of the monotonic clock, times of day are large numbers.
+      // Times of day are large numbers, unlike those of the monotonic clock.
       clock: { nowMs: () => 1_000_000 + nowMs, monotonicMs: () => nowMs },
       pause: async (milliseconds) => void (nowMs += milliseconds),
     });

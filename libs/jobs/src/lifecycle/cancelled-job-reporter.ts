@@ -11,7 +11,7 @@ export interface CancelledJobReporterOptions {
   pause?: (milliseconds: number) => Promise<void>;
 }
 
-/** How many attempts the cancelling caller awaits; later ones run in the background. */
+/** How many attempts the caller who cancels awaits; later ones run in the background. */
 const awaitedTries = 5;
 
 /**
@@ -41,7 +41,7 @@ export class CancelledJobReporter {
   constructor(private readonly options: CancelledJobReporterOptions) {
     const { logger, clock, pause } = options;
     this.retries = new BackgroundRetries({
-      // All of them in each round: no pause may be so long that a sweep looks twice in it.
+      // Each round attempts all of them: no pause may be so long that a sweep looks twice in it.
       attempt: (task) => this.attempt(task),
       giveUp: ({ requestId }) => logger.error({ requestId }, 'a job that was taken back is left to the sweep'),
       pauseMs: () => longestPauseMs,

@@ -3,7 +3,7 @@ import type { ClosedJob, ClosedListener, ClosingStep, JobClosing, JobTransaction
 import type { JobsRepository } from './jobs.repository.js';
 
 const groups = { lanes: 4, max: 64 };
-/** With these lanes, closings in progress rarely keep others waiting. */
+/** The number of lanes. With so many, closings in progress rarely keep others waiting. */
 const gatheringLanes = 2;
 
 export interface JobCloserOptions {
@@ -54,7 +54,7 @@ export class JobCloser {
   }
 }
 
-/** For steps that others follow: none of its statements may be the last. */
+/** Returns a transaction for steps that others follow: none of its statements may be the last. */
 function staying(transaction: JobTransaction): JobTransaction {
   return {
     $queryRaw: (text, ...values) => transaction.$queryRaw(text, ...values),

@@ -121,7 +121,7 @@ describe('the line about a refused result', () => {
   });
 });
 
-/** Deeper than a stack. */
+/** JSON that is nested deeper than a stack. */
 function nested(depth: number): unknown {
   let value: unknown = 1;
   for (let level = 0; level < depth; level += 1) value = [value];

@@ -15,7 +15,7 @@ export type JobTransaction = RawQueries;
 /** How a row is to be closed. */
 export interface JobClosing {
   requestId: string;
-  /** Only the row's current attempt can be closed; anything else has no effect. */
+  /** The attempt, which must be the row's current one; a closing of any other has no effect. */
   attempt: number;
   state: ClosedState;
   errorCode: ErrorCode | null;
@@ -34,7 +34,7 @@ export interface ClosedJob extends JobClosing {
   apiKeyId: string;
   modality: string;
   modelId: string;
-  /** What its rate limit still reserves for it; null: nothing. */
+  /** What its rate limit still reserves for it, or null for nothing. */
   reservedTokens?: ReservedTokens | null;
 }
 

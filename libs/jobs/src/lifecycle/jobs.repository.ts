@@ -14,7 +14,7 @@ export interface NewJob {
   /** The id in the response's body, if it is not the request id. */
   responseId?: string;
   deadlineMs: number;
-  /** It enters the queue later (`completePreparation`), and no sweep enqueues it before. */
+  /** True when the job enters the queue later (`completePreparation`), and no sweep enqueues it before. */
   isPreparing?: boolean;
   ciphertext: Uint8Array<ArrayBuffer>;
   /** Default: none. */
@@ -36,7 +36,7 @@ export interface OpenJob {
 
 /** An open row of a page. */
 export interface FoundJob extends OpenJob {
-  /** Its time in the order of the list, in ms since the epoch; job times are whole milliseconds. */
+  /** The row's time in the order of the list, in ms since the epoch; job times are whole milliseconds. */
   positionAtMs: number;
 }
 
@@ -175,20 +175,20 @@ export class JobsRepository {
     return row ?? null;
   }
 
-  /** Queued rows that entered the queue over `olderThanMs` ago and still have time, the oldest first. */
+  /** Lists queued rows that entered the queue over `olderThanMs` ago and still have time, the oldest first. */
   async findQueued(olderThanMs: number, page: Page): Promise<FoundJob[]> {
     const queued = Prisma.sql`state = 'queued' AND deadline_at > now()
        AND enqueued_at < now() - ${olderThanMs}::float8 * interval '1 ms'`;
     return this.findOpen(Prisma.sql`enqueued_at`, queued, page);
   }
 
-  /** Running rows that started over `olderThanMs` ago, the oldest first. */
+  /** Lists running rows that started over `olderThanMs` ago, the oldest first. */
   async findRunning(olderThanMs: number, page: Page): Promise<FoundJob[]> {
     const running = Prisma.sql`state = 'running' AND started_at < now() - ${olderThanMs}::float8 * interval '1 ms'`;
     return this.findOpen(Prisma.sql`started_at`, running, page);
   }
 
-  /** Open rows whose deadline passed over `graceMs` ago, the oldest first. */
+  /** Lists open rows whose deadline passed over `graceMs` ago, the oldest first. */
   async findOverdue(graceMs: number, page: Page): Promise<FoundJob[]> {
     const overdue = Prisma.sql`state IN ('queued', 'running')
        AND deadline_at < now() - ${graceMs}::float8 * interval '1 ms'`;
@@ -273,7 +273,7 @@ export class JobsRepository {
   }
 }
 
-/** Which closed jobs are old enough to be deleted. */
+/** The ages from which closed jobs may be deleted. */
 export interface ClosedAge {
   ageMs: number;
   mediaAgeMs: number;

@@ -19,11 +19,11 @@ export interface MediaJob {
   queueId: string;
   state: JobState;
   delivery: MediaDelivery;
-  /** Empty until it has succeeded. */
+  /** The artifacts of the result; empty until the job has succeeded. */
   resultArtifacts: readonly string[];
   /** 0 to 100, as last reported by a worker. */
   progressPercent: number;
-  /** Of a job that did not succeed. */
+  /** The error of a job that did not succeed. */
   error: { code: ErrorCode; message: string | null } | null;
   /** Run time in ms, up to now or to its end; 0 while it waits. */
   runningMs: number;

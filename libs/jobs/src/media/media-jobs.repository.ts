@@ -33,10 +33,10 @@ export interface ProgressNote {
   percent: number;
 }
 
-/** Successful runs of a model behind its usual duration. */
+/** How many successful runs of a model its typical duration is computed from. */
 const recentRuns = 200;
 
-/** The rows of async jobs. Every time is that of the database. */
+/** Reads and writes the rows of async jobs. Every time is that of the database. */
 @Injectable()
 export class MediaJobsRepository {
   // SQL: these rows change in the transactions of admission and closing, and the database computes their times.
@@ -67,7 +67,7 @@ export class MediaJobsRepository {
 
   /** Returns the job of a caller; null for one that is unknown, of another account or of another model. */
   async find({ queueId, accountId, modelId }: MediaJobKey): Promise<MediaJob | null> {
-    // Anything else is no id of ours, and would be a database error.
+    // Any other text is not an id of Sluice, and would be a database error.
     if (!isUuid(queueId)) return null;
     const rows = await this.prisma.$queryRaw<MediaJobRow[]>`
       SELECT m.request_id, m.queue_id::text, j.state::text AS state, m.delivery::text AS delivery, m.result_artifacts,

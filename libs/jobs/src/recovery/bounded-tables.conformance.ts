@@ -22,7 +22,7 @@ const growing = new Set(['ledger_transactions', 'ledger_entries']);
 /** The sweeps run until none finds anything: in ops they run every few seconds. */
 async function sweep(prisma: PrismaService): Promise<void> {
   for (;;) {
-    // New ones each time: they pause after a run that found little.
+    // The sweeps are new each time, because they pause after a run that found little.
     const sweeps = [
       new DeleteClosedJobsSweep(new JobsRepository(prisma), { days: 90, storageLifetimeMs: 86_400_000 }),
       new DeleteStoredResponsesSweep(new IdempotencyRepository(prisma)),
@@ -75,7 +75,7 @@ export async function expectBoundedTables({ rounds, requests }: { rounds: number
     for (let round = 0; round < rounds; round += 1) {
       await writeFinishedRequests(client, customer, { count: requests, daysAgo: 91 });
       await sweep(prisma);
-      // As autovacuum does; the time at which it runs is no part of this.
+      // Vacuums as autovacuum does. The time at which it runs is not part of this test.
       await client.query('VACUUM');
       if (round === 0) first = await sizesOf(client);
     }

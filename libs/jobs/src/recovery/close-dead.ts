@@ -18,7 +18,7 @@ export interface Decision {
 }
 
 /**
- * Closes a row that no result will arrive for, then stops and removes what may be left of the job and notifies any
+ * Closes a row for which no result will arrive. Then stops and removes what may be left of the job, and notifies any
  * waiting reader. Returns false when a result came first.
  */
 export async function closeDead(job: OpenJob, decision: Decision, options: CloseDeadOptions): Promise<boolean> {

@@ -11,7 +11,7 @@ export interface ExpireOverdueOptions extends CloseDeadOptions {
   jobs: JobsRepository;
   /** How long after its deadline a row waits for its result: the worker stops at the deadline and reports usage. */
   graceMs: number;
-  /** How long it must be seen overdue while results flow: after an outage, the results come first. */
+  /** How long a row must be seen overdue while results flow, because after an outage the results come first. */
   confirmMs: number;
   /** See `ResultBacklog.flows`. */
   resultBacklog: () => Promise<boolean>;

@@ -17,7 +17,9 @@ export interface FailAbandonedOptions extends CloseDeadOptions, Omit<JobRequeuer
    * the longest lock, each.
    */
   confirmMs?: number;
-  /** The same for a non-streamed job that the queue still holds, which the next worker runs again; default: 45 s. */
+  /**
+   * The same time for a non-streamed job that the queue still holds, which the next worker runs again; default: 45 s.
+   */
   comebackMs?: number;
   /** Page size of a read; default: 500. */
   pageRows?: number;

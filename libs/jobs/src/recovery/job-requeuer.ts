@@ -41,7 +41,7 @@ export class JobRequeuer {
     const ticket = tickets.issue({ requestId, attempt, modality, modelId }, bounds);
     const envelope = { requestId, modality, modelId, attempt, deadlineAtMs, replyTo, stream };
     const turn = turns?.turnOf(job);
-    // It comes before what its account has sent since.
+    // The job comes before what its account has sent since.
     const options = { turn: turn && { ...turn, isRecovered: true }, onlyWorkerId };
     await producer.enqueue(definition, { ...envelope, ticket, payload }, options);
     logger.warn({ requestId, modelId, attempt }, 'the queue had lost a job, it was enqueued again');

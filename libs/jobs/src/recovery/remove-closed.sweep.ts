@@ -15,7 +15,7 @@ export interface QueueOfModel {
 export interface RemoveClosedOptions {
   jobs: Pick<JobsRepository, 'countOpen' | 'selectOpen'>;
   producer: Pick<JobProducer, 'counts' | 'listWaiting' | 'remove'>;
-  /** The queues of all models, besides those with open rows. */
+  /** The queues of all models, in addition to those with open rows. */
   queues: () => Promise<readonly QueueOfModel[]>;
   logger: Pick<Logger, 'warn'>;
   /** How long an entry must lack an open row. */

@@ -57,7 +57,7 @@ export class RequeueLostSweep implements Sweep {
 
   private async missingFromQueue(candidates: OpenJob[]): Promise<OpenJob[]> {
     const missing: OpenJob[] = [];
-    // Direct jobs never were in a queue; they end, or expire.
+    // Direct jobs were never in a queue; they end, or expire.
     const queued = candidates.filter(({ modality }) => modality !== directModality);
     for (const some of groupsOf(queued, lookupsAtOnce)) {
       const held = await Promise.all(

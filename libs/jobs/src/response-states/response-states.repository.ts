@@ -13,7 +13,7 @@ export class ResponseStatesRepository {
   // SQL: rows expire by the database's clock.
   constructor(private readonly prisma: PrismaService) {}
 
-  /** Without an effect on a row that exists. */
+  /** Has no effect on a row that exists. */
   async add({ id, accountId }: ResponseStateKey, ciphertext: Uint8Array<ArrayBuffer>, lifetimeMs: number) {
     await this.prisma.$executeRaw`
       INSERT INTO response_states (id, account_id, ciphertext, expires_at)
@@ -28,14 +28,14 @@ export class ResponseStatesRepository {
     return row?.ciphertext ?? null;
   }
 
-  /** False if there was none. */
+  /** Resolves to false if there was none. */
   async delete({ id, accountId }: ResponseStateKey): Promise<boolean> {
     const count = await this.prisma.$executeRaw`
       DELETE FROM response_states WHERE id = ${id} AND account_id = ${accountId}::uuid AND expires_at > now()`;
     return count === 1;
   }
 
-  /** Bytes of all responses of an account. */
+  /** Sums the bytes of all responses of an account. */
   async bytesOf(accountId: string): Promise<number> {
     const [row] = await this.prisma.$queryRaw<{ bytes: bigint }[]>`
       SELECT coalesce(sum(octet_length(ciphertext)), 0)::bigint AS bytes

@@ -8,7 +8,7 @@ export interface ExchangeSignature {
   responseId: string;
   modelId: string;
   text: string;
-  /** Both null: the host was gone before it could sign. */
+  /** The signature and its address; both null when the host was gone before it could sign. */
   signature: string | null;
   address: string | null;
   /** The canonical form of a signed receipt; null: the host issued none. */
@@ -21,7 +21,7 @@ export class ExchangeSignaturesRepository {
   // SQL: rows expire by the database's clock.
   constructor(private readonly prisma: PrismaService) {}
 
-  /** Without an effect on a row that exists. */
+  /** Has no effect on a row that exists. */
   async add(accountId: string, row: ExchangeSignature, lifetimeMs: number): Promise<void> {
     const { requestId, responseId, modelId, text, signature, address, receipt } = row;
     await this.prisma.$executeRaw`

@@ -1,9 +1,9 @@
 import type { StoreFinding } from '#platform/health';
 
-/** Offset of two clocks that is reported, in ms: deadlines are written by one and read by another. */
+/** The offset of two clocks from which it is reported, in ms: one clock writes deadlines and the other reads them. */
 const maxClockOffsetMs = 2_000;
 
-/** Reports a server whose clock differs from that of this machine; null: its clock was not measured. */
+/** Reports a server whose clock differs from that of this machine. The offset is null when it was not measured. */
 export function clockFinding(server: string, offsetMs: number | null): StoreFinding[] {
   if (offsetMs === null || Math.abs(offsetMs) <= maxClockOffsetMs) return [];
   const seconds = (Math.abs(offsetMs) / 1_000).toFixed(1);

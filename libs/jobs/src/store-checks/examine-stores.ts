@@ -9,21 +9,21 @@ import { clockFinding } from './clock-finding.js';
 import { KeyFingerprintsRepository, type NamedKeys } from './key-fingerprints.repository.js';
 
 export interface StoreSettings {
-  /** Null: not known here. */
+  /** Null when not known here. */
   readonly databaseUrl: string | null;
   readonly queueUrl: string | null;
-  /** Redis of the rate limits; null: they are elsewhere. */
+  /** Redis of the rate limits, or null when they are elsewhere. */
   readonly limitsRedisUrl: string | null;
   readonly namespace: string;
   readonly storage: StorageSettings;
   readonly keys: readonly NamedKeys[];
-  /** For the fingerprints of keys; null: they are not compared. */
+  /** Queries for the fingerprints of keys, or null when they are not compared. */
   readonly queries: RawQueries | null;
-  /** Whether to note the keys of this process for the others: it is one of the installation. */
+  /** True when the keys of this process are noted for the others, because it is one of the installation. */
   readonly notesKeys: boolean;
 }
 
-/** What the stores of an installation are like. */
+/** The findings about the stores of an installation. */
 export interface StoresReport {
   readonly postgres: Omit<DatabaseExamination, 'findings'> | null;
   /** The Redis of the queue, and that of the rate limits where it is another one. */

@@ -5,7 +5,7 @@ import type { RawQueries } from '#platform/prisma';
 /** A variable with keys of the installation: the first one seals, all open. */
 export interface NamedKeys {
   readonly name: 'SLUICE_SECRET_KEY' | 'SLUICE_QUEUE_KEY';
-  /** 64 hex digits each. */
+  /** The keys, of 64 hex digits each. */
   readonly keys: readonly string[];
 }
 
@@ -15,8 +15,8 @@ export class KeyFingerprintsRepository {
   constructor(private readonly queries: RawQueries) {}
 
   /**
-   * Compares the keys of this process with what others noted. With `note`, the first key is noted where nothing is, and
-   * where another key of this process is: it is being changed.
+   * Compares the keys of this process with what others noted. With `note`, the first key is noted when nothing was, or
+   * when another key of this process was, because the key is being changed.
    */
   async compare({ name, keys }: NamedKeys, { note }: { note: boolean }): Promise<StoreFinding[]> {
     const [first, ...others] = keys.map((key) => fingerprintOf(name, key));
@@ -38,7 +38,7 @@ export class KeyFingerprintsRepository {
   }
 }
 
-/** 16 bytes say nothing about a random key of 32 bytes. */
+/** 16 bytes reveal nothing about a random key of 32 bytes. */
 function fingerprintOf(name: string, key: string): Buffer {
   return deriveKey(key, `fingerprint of ${name}`).subarray(0, 16);
 }

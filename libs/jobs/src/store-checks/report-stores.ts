@@ -4,7 +4,7 @@ import type { RawQueries } from '#platform/prisma';
 import { examineStores } from './examine-stores.js';
 import type { NamedKeys } from './key-fingerprints.repository.js';
 
-/** Keys of the installation: those of single models belong to pools. */
+/** Selects the keys of the installation, since keys of single models belong to pools. */
 export function namedKeysOf(secretKeys: readonly string[], queueKeys: readonly string[]): NamedKeys[] {
   return [
     { name: 'SLUICE_SECRET_KEY', keys: secretKeys },

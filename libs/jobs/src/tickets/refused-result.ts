@@ -1,6 +1,6 @@
 import type { JobResult } from '#queue';
 
-/** Ids and names of ours. Any other text could be that of a caller, and enters no log. */
+/** Matches ids and names of Sluice. Any other text could come from a caller, and is never logged. */
 const name = /^[\w.:/+-]{1,128}$/;
 
 /** What the log says about a refused result, whatever it is. */
@@ -29,7 +29,7 @@ export function describeRefused(result: unknown): RefusedResult {
   };
 }
 
-/** Whether a text of a result may be logged. */
+/** Returns true when a text of a result may be logged. */
 export function isName(value: unknown): value is string {
   return typeof value === 'string' && name.test(value);
 }

@@ -22,7 +22,7 @@ const result: JobResult = {
 };
 const signed = signResult(result, tickets.issue(result, bounds));
 
-/** As a store returns it that sorts members. */
+/** The result as returned by a store that sorts members. */
 function reversed<Value>(value: Value): Value {
   if (typeof value !== 'object' || value === null) return value;
   return Object.fromEntries(

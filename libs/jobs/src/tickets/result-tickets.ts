@@ -16,13 +16,13 @@ interface TicketKey {
 }
 
 /**
- * Makes and checks the tickets that results need. Workers cannot make one: the key is derived from the secret key, which
- * they do not have.
+ * Creates and checks the tickets that results need. Workers cannot create one: the key is derived from the secret key,
+ * which they do not have.
  */
 export class ResultTickets {
   private readonly keys: readonly [TicketKey, ...TicketKey[]];
 
-  /** The first key makes tickets, all check them. */
+  /** The first key creates tickets, and all keys check them. */
   constructor(secretKeys: SecretKeys) {
     const [first, ...others] = typeof secretKeys === 'string' ? ([secretKeys] as const) : secretKeys;
     this.keys = [ticketKeyOf(first), ...others.map(ticketKeyOf)];
@@ -33,7 +33,7 @@ export class ResultTickets {
     return { keyId: id, bounds, secret: secretOf(key, attempt, bounds) };
   }
 
-  /** For results that the platform itself reports. */
+  /** Signs results that the platform itself reports. */
   sign(result: JobResult, bounds: UsageBounds): JobResult {
     return signResult(result, this.issue(result, bounds));
   }

@@ -5,13 +5,13 @@ const statuses = ['succeeded', 'failed', 'cancelled'] as const;
 const maxInteger = 2 ** 31 - 1;
 const maxTextLength = 20_000;
 
-/** What PostgreSQL takes in no text: the null character, and halves of surrogate pairs. */
+/** Matches what PostgreSQL accepts in no text: the null character, and halves of surrogate pairs. */
 const unstorable = /\\u(0000|d[89a-f])/i;
 
 /**
- * Returns what is wrong with a value from the queue that is to be a job result; null for one that can be stored. Anything
- * else must not reach the database: the statement fails with all results of its group, and is repeated for ever. Names
- * fields and no values.
+ * Returns what is wrong with a value from the queue that should be a job result, or null when it can be stored.
+ * Anything else must not reach the database: the statement would fail with all results of its group, and be repeated
+ * forever. The text names fields, and no values.
  */
 export function malformationOf(value: unknown): string | null {
   if (typeof value !== 'object' || value === null) return 'not an object';

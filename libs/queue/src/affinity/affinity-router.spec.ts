@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import type { JobEnvelope } from '../jobs/job-definition.js';
-import type { ServedModelState, Heartbeat } from '../heartbeats/heartbeat.js';
+import type { JobEnvelope } from '../contract/job-definition.js';
+import type { ServedModelState, Heartbeat } from '../contract/heartbeat.js';
 import { AffinityRouter } from './affinity-router.js';
 
 function served(parts: Partial<ServedModelState> = {}): ServedModelState {

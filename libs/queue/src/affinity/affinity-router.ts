@@ -1,19 +1,19 @@
-import { type JobEnvelope, queueName } from '../jobs/job-definition.js';
-import type { Heartbeat } from '../heartbeats/heartbeat.js';
+import { type JobEnvelope, queueName } from '../contract/job-definition.js';
+import type { Heartbeat } from '../contract/heartbeat.js';
 import { type Candidate, type Choice, chooseSpareSlot, chooseWorker } from './worker-choice.js';
 
-/** Requests whose worker is remembered; more than these are open nowhere. */
+/** The most requests whose worker is remembered. No process has more open requests. */
 const maxOpen = 50_000;
 
 /**
- * Chooses who is to have a job, from heartbeats and from what this process itself has under way: no two replicas need
- * to talk. Heartbeats are up to a beat old: they say who has room at all, and a worker that has none after all gives the
- * job back.
+ * Chooses the worker for a job from heartbeats and from what this process itself has in progress, so that replicas need
+ * not talk to each other. Heartbeats are up to one beat old. They show which worker has room; a worker that has none
+ * after all releases the job.
  */
 export class AffinityRouter {
   private readonly open = new Map<string, string>();
   private readonly loads = new Map<string, number>();
-  /** What of a beat's `running` was ours, by place, when it came. */
+  /** How much of a heartbeat's `running` came from this process when the heartbeat arrived, by worker and queue. */
   private readonly ownLoadThen = new WeakMap<Heartbeat, ReadonlyMap<string, number>>();
 
   /** `workers` lists the processes whose heartbeat is recent enough to prefer them. */
@@ -26,18 +26,23 @@ export class AffinityRouter {
     return chooseWorker(routeKey(), candidates);
   }
 
-  /** Whether several workers serve the queue of a job. */
+  /** Returns true when several workers serve the queue of a job. */
   hasChoice(envelope: JobEnvelope): boolean {
     return this.candidates(envelope).length > 1;
   }
 
-  /** As `choose`, for a job that may take a spare slot of a worker without room; null: no worker has one. */
+  /**
+   * Works like `choose` for a job that may use a spare slot of a worker without room. Returns null when no worker has
+   * one.
+   */
   chooseSpare(envelope: JobEnvelope, routeKey: () => string): string | null {
     const candidates = this.candidates(envelope).filter(({ spareSlots }) => spareSlots > 0);
     return candidates.length === 0 ? null : chooseSpareSlot(routeKey(), candidates);
   }
 
-  /** Looks at a beat when it comes: what is ours in it must not be counted twice, nor when it has ended. */
+  /**
+   * Records this process's share of the load in a heartbeat, which must not be counted twice, nor after it has ended.
+   */
   note(heartbeat: Heartbeat): void {
     if (heartbeat.models.length > 0) this.ownLoadThen.set(heartbeat, new Map(this.loads));
   }

@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest';
-import type { MessageBus } from '../backends/store.js';
-import { keysOfModels, QueueKeys } from '../seal/queue-keys.js';
+import { keysOfModels, QueueKeys } from '../trust/seal/queue-keys.js';
 import { ClaimBus } from './claim-bus.js';
+import type { MessageBus } from '../contract/message-bus.js';
 
 const key = 'ab'.repeat(32);
 const message = { queue: 'chat.tiny-1.5', requestId: 'the-id-of-a-request' };
 
-/** A bus whose every message is also heard by whoever listens. */
+/** A bus whose messages every listener hears. */
 function openBus() {
   const heard: string[] = [];
   const listeners: ((text: string) => void)[] = [];

@@ -1,12 +1,15 @@
 import { createHash } from 'node:crypto';
-import type { MessageBus } from '../backends/store.js';
-import type { QueueKeys } from '../seal/queue-keys.js';
+import type { MessageBus } from '../contract/message-bus.js';
+import type { Seals } from '../contract/seals.js';
 
 interface ClaimMessage {
   queue: string;
-  /** Sealed where there are keys: every worker hears the bus, and who knows the id of a request can write into its response. */
+  /**
+   * Sealed when there are keys: every worker hears the bus, and a worker that knows the id of a request can write into
+   * its response.
+   */
   requestId: string;
-  /** It may use a spare slot. */
+  /** True when the job may use a spare slot. */
   isSpare?: boolean;
 }
 
@@ -17,12 +20,12 @@ interface ClaimMessage {
 export class ClaimBus {
   constructor(
     private readonly bus: MessageBus,
-    private readonly keys: QueueKeys,
+    private readonly seals: Seals,
   ) {}
 
   /** Never rejects. */
   async send(workerId: string, { queue, requestId, isSpare }: ClaimMessage): Promise<void> {
-    const seal = this.keys.sealOf(modelOf(queue));
+    const seal = this.seals.sealOf(modelOf(queue));
     const sealed = seal === null ? requestId : seal.seal(placeOf(queue), requestId);
     const message: ClaimMessage = { queue, requestId: sealed, ...(isSpare === true && { isSpare }) };
     await this.bus.publish(channelOf(workerId), JSON.stringify(message)).catch(() => undefined);
@@ -41,23 +44,23 @@ export class ClaimBus {
     });
   }
 
-  /** Null: it cannot be opened here, or was not sealed although there are keys. */
+  /** Returns null for an id that cannot be opened here, or was not sealed although there are keys. */
   private open({ queue, requestId }: ClaimMessage): string | null {
-    if (this.keys.isEmpty) return requestId;
+    if (this.seals.isEmpty) return requestId;
     try {
-      return this.keys.sealOf(modelOf(queue))?.open(placeOf(queue), requestId) ?? null;
+      return this.seals.sealOf(modelOf(queue))?.open(placeOf(queue), requestId) ?? null;
     } catch {
       return null;
     }
   }
 }
 
-/** Postgres takes channels of 63 bytes at most. */
+/** Postgres accepts channel names of 63 bytes at most. */
 function channelOf(workerId: string): string {
   return `claim_${createHash('sha256').update(workerId).digest('hex').slice(0, 16)}`;
 }
 
-/** The name of a queue is modality and model, with a dot between. */
+/** Returns the model of a queue, whose name is modality and model with a dot between them. */
 function modelOf(queue: string): string {
   return queue.slice(queue.indexOf('.') + 1);
 }

@@ -1,11 +1,11 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import type { JobEnvelope } from '../jobs/job-definition.js';
-import type { MessageBus } from '../backends/store.js';
-import type { Heartbeat } from '../heartbeats/heartbeat.js';
-import { QueueKeys } from '../seal/queue-keys.js';
+import type { JobEnvelope } from '../contract/job-definition.js';
+import type { Heartbeat } from '../contract/heartbeat.js';
+import { QueueKeys } from '../trust/seal/queue-keys.js';
 import { AffinityRouter } from './affinity-router.js';
 import { ClaimBus } from './claim-bus.js';
 import { StickyAssigner } from './sticky-assigner.js';
+import type { MessageBus } from '../contract/message-bus.js';
 
 function worker(processId: string): Heartbeat {
   const model = { modelId: 'm', modalities: ['chat'], state: 'ready', slots: 4, running: 0, provider: 'cpu' } as const;

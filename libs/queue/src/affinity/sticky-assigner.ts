@@ -1,6 +1,6 @@
-import { type JobEnvelope, queueName } from '../jobs/job-definition.js';
-import type { Heartbeat } from '../heartbeats/heartbeat.js';
-import type { AffinityOptions } from '../transport.js';
+import { type JobEnvelope, queueName } from '../contract/job-definition.js';
+import type { Heartbeat } from '../contract/heartbeat.js';
+import type { AffinityOptions } from '../contract/transport.js';
 import type { AffinityRouter } from './affinity-router.js';
 import type { ClaimBus } from './claim-bus.js';
 
@@ -21,44 +21,44 @@ export interface StickyAssignerDependencies extends AffinityOptions {
 export class StickyAssigner {
   private readonly releases = new Map<string, NodeJS.Timeout>();
 
-  constructor(private readonly parts: StickyAssignerDependencies) {}
+  constructor(private readonly dependencies: StickyAssignerDependencies) {}
 
   /** Call it for each heartbeat received. */
   note(heartbeat: Heartbeat): void {
-    this.parts.router.note(heartbeat);
+    this.dependencies.router.note(heartbeat);
   }
 
   get stickyMs(): number {
-    return Math.min(this.parts.stickyMs, maxStickyMs);
+    return Math.min(this.dependencies.stickyMs, maxStickyMs);
   }
 
-  /** The worker to prefer for a job, or null. */
+  /** Returns the worker to prefer for a job, or null. */
   workerFor(envelope: JobEnvelope, routeKey: () => string): string | null {
     const { modality, modelId, replyTo } = envelope;
     // Without a reply stream, this process would not learn how the job ends.
     if (replyTo === null) return null;
-    const choice = this.parts.router.choose(envelope, routeKey);
-    this.parts.onDecision?.({ modality, modelId, decision: 'refusal' in choice ? choice.refusal : 'sticky' });
+    const choice = this.dependencies.router.choose(envelope, routeKey);
+    this.dependencies.onDecision?.({ modality, modelId, decision: 'refusal' in choice ? choice.refusal : 'sticky' });
     return 'workerId' in choice ? choice.workerId : null;
   }
 
-  /** Whether several workers could take a job. */
+  /** Returns true when several workers could take a job. */
   hasChoice(envelope: JobEnvelope): boolean {
-    return this.parts.router.hasChoice(envelope);
+    return this.dependencies.router.hasChoice(envelope);
   }
 
-  /** The worker whose spare slot a job that goes first is to take, or null. */
+  /** Returns the worker whose spare slot a job that goes first is to use, or null. */
   spareWorkerFor(envelope: JobEnvelope, routeKey: () => string): string | null {
     const { modality, modelId, replyTo } = envelope;
     if (replyTo === null) return null;
-    const workerId = this.parts.router.chooseSpare(envelope, routeKey);
-    if (workerId !== null) this.parts.onDecision?.({ modality, modelId, decision: 'spare' });
+    const workerId = this.dependencies.router.chooseSpare(envelope, routeKey);
+    if (workerId !== null) this.dependencies.onDecision?.({ modality, modelId, decision: 'spare' });
     return workerId;
   }
 
-  /** Tells the worker to claim the job, which is in the queue by now. */
+  /** Tells the worker to claim the job, which is already in the queue. */
   assigned(envelope: JobEnvelope, workerId: string): void {
-    const { router, claims, release } = this.parts;
+    const { router, claims, release } = this.dependencies;
     const { requestId, mayUseSpareSlot: isSpare } = envelope;
     const queue = queueName(envelope.modality, envelope.modelId);
     router.began(envelope, workerId);
@@ -71,7 +71,7 @@ export class StickyAssigner {
     this.releases.set(requestId, timer.unref());
   }
 
-  /** A worker has started the job. */
+  /** Call when a worker has started the job. */
   began(requestId: string): void {
     const timer = this.releases.get(requestId);
     if (timer === undefined) return;
@@ -81,6 +81,6 @@ export class StickyAssigner {
 
   ended(requestId: string): void {
     this.began(requestId);
-    this.parts.router.ended(requestId);
+    this.dependencies.router.ended(requestId);
   }
 }

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import type { BullWorker } from '../jobs/bull-queue.js';
-import type { JobEnvelope } from '../jobs/job-definition.js';
+import type { BullWorker } from '../stores/bull-queue.js';
+import type { JobEnvelope } from '../contract/job-definition.js';
 import type { BusMembership } from '../heartbeats/cluster-membership.js';
-import type { Store } from '../backends/store.js';
+import type { Store } from '../contract/store.js';
 import type { ClaimBus } from './claim-bus.js';
 import { StickyJobs } from './sticky-jobs.js';
 

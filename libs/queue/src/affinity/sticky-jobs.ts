@@ -1,18 +1,18 @@
-import type { BullWorker } from '../jobs/bull-queue.js';
-import type { JobEnvelope } from '../jobs/job-definition.js';
+import type { BullWorker } from '../stores/bull-queue.js';
+import type { JobEnvelope } from '../contract/job-definition.js';
 import type { BusMembership } from '../heartbeats/cluster-membership.js';
-import type { Store } from '../backends/store.js';
-import type { StickyJobEnd } from '../transport.js';
+import type { Store } from '../contract/store.js';
+import type { StickyJobEnd } from '../contract/transport.js';
 import type { ClaimBus } from './claim-bus.js';
 
 export interface StickyJobsDependencies {
   readonly queue: string;
-  /** The worker that takes jobs now. */
+  /** Returns the worker that takes jobs now. */
   worker(): BullWorker<JobEnvelope> | null;
   readonly store: Store;
   readonly membership: BusMembership;
   readonly claims: ClaimBus;
-  /** Whether one more job may run, also in a spare slot, given how many claims are under way. */
+  /** Returns true when one more job may run, or run in a spare slot, given how many claims are in progress. */
   hasCapacity(underWay: number, isSpare: boolean): boolean;
   readonly onEnd: (end: StickyJobEnd) => void;
 }
@@ -24,11 +24,11 @@ export class StickyJobs {
   private stopOffering: () => void = () => undefined;
   private unsubscribe: () => void = () => undefined;
 
-  constructor(private readonly parts: StickyJobsDependencies) {}
+  constructor(private readonly dependencies: StickyJobsDependencies) {}
 
   /** Does nothing in a process that sends no heartbeats: no producer could choose it. */
   async start(): Promise<void> {
-    const { membership, claims, queue } = this.parts;
+    const { membership, claims, queue } = this.dependencies;
     const { ownId } = membership;
     if (ownId === null) return;
     this.unsubscribe = await claims.subscribe(
@@ -46,7 +46,7 @@ export class StickyJobs {
   }
 
   resume(): void {
-    const { membership, queue } = this.parts;
+    const { membership, queue } = this.dependencies;
     if (!this.isPaused || membership.ownId === null) return;
     this.isPaused = false;
     this.stopOffering = membership.offerClaims(queue);
@@ -59,8 +59,8 @@ export class StickyJobs {
 
   /** Never rejects: while the store is away, the job's delay ends all the same. */
   private async receive(requestId: string, isSpare: boolean): Promise<void> {
-    const { hasCapacity, onEnd } = this.parts;
-    const worker = this.parts.worker();
+    const { hasCapacity, onEnd } = this.dependencies;
+    const worker = this.dependencies.worker();
     if (worker === null) return;
     if (this.isPaused || !worker.isTaking || !hasCapacity(this.underWay, isSpare)) {
       onEnd((await this.release(worker, requestId)) ? 'returned' : 'too-late');
@@ -81,6 +81,6 @@ export class StickyJobs {
   }
 
   private async release(worker: BullWorker<JobEnvelope>, requestId: string): Promise<boolean> {
-    return await this.parts.store.release(worker, requestId).catch(() => false);
+    return await this.dependencies.store.release(worker, requestId).catch(() => false);
   }
 }

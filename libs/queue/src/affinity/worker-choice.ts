@@ -1,28 +1,29 @@
 /** A worker that claims sticky jobs of one model, as this process knows it. */
 export interface Candidate {
   readonly workerId: string;
-  /** Requests that it can run beside those it has, as far as is known. */
+  /** Requests that it can run in addition to those it has, as far as this process knows. */
   readonly room: number;
-  /** Requests that it has from this process: known to the last. */
+  /** Requests that it has from this process, counted exactly. */
   readonly load: number;
   /** Slots above those that it fills, for jobs that go first. */
   readonly spareSlots: number;
 }
 
-/** `alone`: nobody to choose from. `full`: whoever is free first is better than anybody in particular. */
+/** `alone`: there is no choice. `full`: the first worker that becomes free is better than any particular one. */
 export type Choice = { readonly workerId: string } | { readonly refusal: 'alone' | 'full' };
 
-/** No worker is given more than this part above its fair share because of what it holds. */
+/** How far above its fair share a worker may go because of the jobs it already has. */
 const loadFactor = 1.25;
 
 /**
- * The worker for a key: rendezvous hashing with bounded loads (Mirrokni, Thorup, Zadimoghaddam, 2016). Every key ranks the
- * workers in an order of its own; the first with room below its share is taken. The same answer in every process that
- * sees the same workers, without asking anybody, and a worker that comes or goes moves the keys of one share alone.
+ * Chooses the worker for a key by rendezvous hashing with bounded loads (Mirrokni, Thorup, Zadimoghaddam, 2016). Every
+ * key ranks the workers in its own order, and the first with room below its share gets the job. Every process that sees
+ * the same workers gives the same answer without asking another. A worker that comes or goes moves only the keys of one
+ * share.
  *
- * Shares are of the load that this process makes. What others make is known from heartbeats and up to a second old:
- * measured, conversations that were sent away for it lost more than they won. Where every process bounds its own part,
- * the whole is bounded.
+ * Shares count only the load from this process. The load from others is known from heartbeats and up to a second old.
+ * In measurements, conversations that were moved because of it lost more than they won. When every process bounds its
+ * own part, the whole is bounded.
  */
 export function chooseWorker(key: string, candidates: readonly Candidate[]): Choice {
   if (candidates.length < 2) return { refusal: 'alone' };
@@ -39,8 +40,8 @@ export function chooseWorker(key: string, candidates: readonly Candidate[]): Cho
 }
 
 /**
- * The worker whose spare slot a job takes: the one with the fewest requests from this process, the first in the order of the
- * key among equals. Whether the slot is free is known there alone.
+ * Chooses the worker whose spare slot a job uses: the one with the fewest requests from this process, and the first in
+ * the order of the key among equals. Only that worker knows whether the slot is free.
  */
 export function chooseSpareSlot(key: string, candidates: readonly Candidate[]): string | null {
   const least = Math.min(...candidates.map(({ load }) => load));
@@ -51,7 +52,7 @@ export function chooseSpareSlot(key: string, candidates: readonly Candidate[]): 
   return ranked[0]?.workerId ?? null;
 }
 
-/** FNV-1a, stirred at the end: names that differ in their last letter alone must not rank alike. */
+/** FNV-1a with a final mix, so that names that differ only in their last letter do not rank alike. */
 function rankOf(key: string, workerId: string): number {
   let hash = 0x811c9dc5;
   for (const text of [key, workerId]) {

@@ -1,21 +1,21 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { StoreFinding } from '#platform/health';
-import { createTransport } from '../backends/create-transport.js';
-import type { TransportOptions } from '../transport.js';
+import { createTransport } from '../transport/create-transport.js';
+import type { TransportOptions } from '../contract/transport.js';
 
 /** Every process sends a heartbeat a second. */
 const listenMs = 2_500;
 
-/** The processes of an installation that were heard on its bus. */
+/** The processes of an installation that were seen on its bus. */
 export interface ClusterExamination {
-  /** By role: `api`, `worker`, `ops`. */
+  /** Number of processes by role: `api`, `worker`, `ops`. */
   readonly processes: Readonly<Record<string, number>>;
   findings: readonly StoreFinding[];
 }
 
 /**
- * Listens to the bus: the signatures of the heartbeats tell whether all processes have the same `SLUICE_QUEUE_KEY`. Never
- * rejects.
+ * Listens to the bus. The signatures of the heartbeats show whether all processes have the same `SLUICE_QUEUE_KEY`.
+ * Never rejects.
  */
 export async function examineCluster(
   options: Pick<TransportOptions, 'url' | 'namespace' | 'sealKeys'>,

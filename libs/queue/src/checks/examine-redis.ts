@@ -1,25 +1,25 @@
 import { Redis } from 'ioredis';
 import type { StoreFinding } from '#platform/health';
 import { isInfoDenied, isRightMissing, tolerateDeniedInfo } from '#platform/redis';
-import { evictionProblem, infoDenied, readServerFacts, versionProblem } from '../backends/redis/redis-clients.js';
+import { evictionProblem, infoDenied, readServerFacts, versionProblem } from '../connections/redis-clients.js';
 import { findMissingRights } from './redis-rights.js';
 
 /** How long a connection and each command may take, in ms. */
 const maxWaitMs = 5_000;
 
-/** From this fraction of its limit the memory is reported: from 90 % no new work is accepted. */
+/** The fraction of its limit from which memory usage is reported. From 90 % on, no new work is accepted. */
 const reportedShare = 0.8;
 
 /** Writes that the scripts of queue and rate limits leave in the append-only file. */
 const loggedWrites = ['set', 'hset', 'lpush', 'zadd', 'xadd', 'del'] as const;
 
-/** The Redis of queue, bus or rate limits, as an operator sees it. */
+/** The Redis that serves queue, bus or rate limits, as an operator sees it. */
 export interface RedisExamination {
   readonly version: string | null;
   readonly usedMemoryBytes: number;
   /** 0 without a limit. */
   readonly maxMemoryBytes: number;
-  /** Clock of the server minus the clock of this process, in ms; null: not measured. */
+  /** Clock of the server minus the clock of this process, in ms; null when it was not measured. */
   readonly clockOffsetMs: number | null;
   readonly findings: readonly StoreFinding[];
 }
@@ -53,7 +53,7 @@ async function examine(client: Redis, namespace: string): Promise<RedisExaminati
     ...memoryFindings(facts),
     ...(await persistenceFindings(client)),
     ...(await defaultUserFindings(client, namespace)),
-    // Last, since its connection then listens.
+    // This check comes last, since its connection then listens.
     ...rightsFindings(await findMissingRights(client, namespace)),
   ];
   const { usedMemoryBytes, maxMemoryBytes } = facts;
@@ -84,8 +84,9 @@ async function persistenceFindings(client: Redis): Promise<StoreFinding[]> {
 }
 
 /**
- * At a restart Redis executes its append-only file with the rights of the user `default`. It ends a transaction at the first
- * command that this user may not run, and every script is one: in spite of the file, all jobs are gone.
+ * Checks the rights of the user `default`. At a restart Redis executes its append-only file with them. It ends a
+ * transaction at the first command that this user may not run, and every script is a transaction: in spite of the file,
+ * all jobs are gone.
  */
 async function defaultUserFindings(client: Redis, namespace: string): Promise<StoreFinding[]> {
   const key = `${namespace}:doctor`;
@@ -123,7 +124,7 @@ function argumentsOf(command: (typeof loggedWrites)[number]): string[] {
   return ['1', 'field'];
 }
 
-/** Without `INFO` everything works; a note says what is not checked then. */
+/** Returns findings about missing rights. Everything works without `INFO`; a note says what is not checked then. */
 function rightsFindings(missing: readonly string[]): StoreFinding[] {
   const needed = missing.filter((right) => right !== '+info');
   if (needed.length === 0) return [];
@@ -132,7 +133,7 @@ function rightsFindings(missing: readonly string[]): StoreFinding[] {
   ];
 }
 
-/** Half of the round trip is added to the server's time. */
+/** Measures the offset of the server's clock: half of the round trip is added to the server's time. */
 async function measureClock(client: Redis): Promise<number | null> {
   const startedMs = Date.now();
   const time = await client.time().catch(() => null);

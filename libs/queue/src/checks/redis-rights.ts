@@ -39,7 +39,7 @@ const keyCommands: readonly (readonly (string | number)[])[] = [
   ['zrevrangebyscore', 1, 0],
 ];
 
-/** Redis needs no key for these, or more than one. */
+/** Returns the commands that need no key, or more than one. */
 function otherCommands(key: string): readonly (readonly (string | number)[])[] {
   return [
     ['eval', 'return 1', 0],
@@ -73,7 +73,7 @@ function probesOf(namespace: string): Probe[] {
     { line: ['unlink', key], keys },
     { line: ['info', 'server'] },
     { line: ['publish', channel, ''], channels },
-    // Last: a connection that listens takes no other commands.
+    // These come last, because a connection that listens accepts no other commands.
     { line: ['subscribe', channel], channels },
     { line: ['psubscribe', `${namespace}:pool-bus:*`], channels: pools },
   ];
@@ -92,7 +92,7 @@ export async function findMissingRights(client: Redis, namespace: string): Promi
       (reason: unknown) => reason,
     );
     if (isRightMissing(error)) missing.add(rightOf(error, { command: String(command), keys, channels }));
-    // Any other error of the server says that the command was allowed.
+    // Any other error of the server shows that the command was allowed.
     else if (error instanceof Error && error.name !== 'ReplyError') throw error;
   }
   return [...missing];

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { BullProducer } from '../jobs/bull-producer.js';
 import { BusMembership } from '../heartbeats/cluster-membership.js';
-import type { JobEnvelope, JobPolicy } from '../jobs/job-definition.js';
-import type { Heartbeat } from '../heartbeats/heartbeat.js';
-import type { AffinityDecision, JobReport, StickyJobEnd, QueueTransport } from '../transport.js';
+import type { JobEnvelope, JobPolicy } from '../contract/job-definition.js';
+import type { Heartbeat } from '../contract/heartbeat.js';
+import type { AffinityDecision, JobReport, StickyJobEnd, QueueTransport } from '../contract/transport.js';
 import {
   heartbeat,
   deferred,
@@ -48,7 +48,8 @@ export function describeAffinity(world: () => World): void {
     async function openApi(stickyMs: number) {
       const log = new RunLog();
       const onDecision = ({ decision }: AffinityDecision) => void log.decisions.push(decision);
-      // Workers beat ten times as often as this api expects: on a busy machine none is overdue by chance.
+      // Workers send heartbeats ten times as often as this api expects, so that none is overdue by chance on a busy
+      // machine.
       const membership = { heartbeatMs: 1_000, lostAfterMs: 4_000 };
       const { api } = await world().openPair({ affinity: { stickyMs, onDecision }, membership });
       await api.membership.join(() => heartbeat('api-1', api.replies.address));
@@ -102,7 +103,7 @@ export function describeAffinity(world: () => World): void {
       return envelope;
     }
 
-    /** Enqueues a job that one worker alone can run. */
+    /** Enqueues a job that only one worker can run. */
     async function enqueueFor(api: QueueTransport, onlyWorkerId: string) {
       const envelope = envelopeFor(api, {});
       const replyStream = api.replies.open(envelope);
@@ -114,13 +115,13 @@ export function describeAffinity(world: () => World): void {
 
     const readings = new Map<string, Promise<void>>();
 
-    /** Ended, read to its end, and out of the queue. */
+    /** Resolves when the job has ended, was read to its end, and is out of the queue. */
     async function disconnected(api: QueueTransport, envelope: JobEnvelope): Promise<void> {
       if (envelope.replyTo !== null) await readings.get(envelope.requestId);
       await until(async () => !(await holds(api, envelope)));
     }
 
-    /** A key whose jobs prefer this worker. A job that it only took over says nothing about the next one. */
+    /** Returns a key whose jobs prefer this worker. A job that it only took over says nothing about the next one. */
     async function keyOf(api: QueueTransport, log: RunLog, worker: string): Promise<string> {
       for (let index = 0; index < 50; index += 1) {
         const before = log.claimsOf(worker);
@@ -164,7 +165,7 @@ export function describeAffinity(world: () => World): void {
       const first = await enqueueFor(api, 'worker-2');
       await until(() => log.runs.length === 1);
       const others = [await enqueueFor(api, 'worker-2'), await enqueueFor(api, 'worker-2')];
-      // Its delay ends, and worker-1, which is idle, puts it off more than once.
+      // The delay of the job ends, and worker-1, which is idle, puts it off more than once.
       await sleep(1_000);
       expect(log.runs).toHaveLength(1);
       release.resolve(done);
@@ -302,7 +303,8 @@ export function describeAffinity(world: () => World): void {
       const others: JobEnvelope[] = [];
       for (let index = 0; index < 5; index += 1) others.push(await enqueue(api, key));
       for (const envelope of others) await disconnected(api, envelope);
-      // Not all: the full worker may have had a fetch under way, and the end of a job fetches the next.
+      // Not all jobs are checked: the full worker may have had a fetch in progress, and the end of a job fetches the
+      // next.
       expect(others.map((envelope) => log.workerOf(envelope))).toContain('worker-2');
       expect(log.endsOf('returned')).toContain('worker-1');
       release.resolve(done);
@@ -325,7 +327,7 @@ export function describeAffinity(world: () => World): void {
       await api.producer.enqueueBulk(echoJob(), others);
       await until(async () => (await api.producer.counts('echo', 'tiny-1.5')).active >= 3);
       await sleep(100);
-      // The loop may have had one fetch under way.
+      // The loop may have had one fetch in progress.
       expect((await api.producer.counts('echo', 'tiny-1.5')).active).toBeLessThanOrEqual(4);
       release.resolve(done);
       await until(async () => (await api.producer.counts('echo', 'tiny-1.5')).active === 0);
@@ -363,7 +365,7 @@ export function describeAffinity(world: () => World): void {
       release.resolve(done);
       await until(() => results.length === 12);
       const order = log.runs.map(({ requestId }) => requestId);
-      // It runs before all that waited with a turn.
+      // The job runs before all that waited with a turn.
       expect(order.indexOf(other.requestId)).toBeLessThanOrEqual(5);
       expect(order.indexOf(ofFlood.requestId)).toBe(11);
       expect(new Set(order).size).toBe(12);
@@ -414,7 +416,7 @@ export function describeAffinity(world: () => World): void {
       for (const envelope of later) await disconnected(api, envelope);
       release.resolve(done);
       await closed;
-      // The stopping worker may have had one fetch under way.
+      // The stopping worker may have had one fetch in progress.
       const elsewhere = later.filter((envelope) => log.workerOf(envelope) === 'worker-2');
       expect(elsewhere.length).toBeGreaterThanOrEqual(3);
       await until(() => results.some(({ requestId }) => requestId === claimed.requestId));

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { JobReport } from '../transport.js';
+import type { JobReport } from '../contract/transport.js';
 import {
   type EchoHandler,
   usage,

@@ -1,7 +1,7 @@
 import { IsInt, IsString } from 'class-validator';
-import { defineJob, type JobEnvelope, type JobPolicy } from '../jobs/job-definition.js';
-import type { Heartbeat } from '../heartbeats/heartbeat.js';
-import type { ConsumerOptions, JobReport, ReplyEvent, ReplyStream, QueueTransport } from '../transport.js';
+import { defineJob, type JobEnvelope, type JobPolicy } from '../contract/job-definition.js';
+import type { Heartbeat } from '../contract/heartbeat.js';
+import type { ConsumerOptions, JobReport, ReplyEvent, ReplyStream, QueueTransport } from '../contract/transport.js';
 
 export class EchoPayload {
   @IsString() text!: string;

@@ -1,11 +1,12 @@
 import { describe, expect, it } from 'vitest';
-import type { BullQueues } from '../jobs/bull-queue.js';
+import type { BullQueues } from '../stores/bull-queue.js';
 import { PlatformError } from '#common';
-import { FairOrder, type FairTurn, rebaseAt, tagsPerJob } from '../fairness/fair-order.js';
-import type { JobEnvelope } from '../jobs/job-definition.js';
-import type { QueueTransport } from '../transport.js';
+import { FairOrder, rebaseAt, tagsPerJob } from '../fairness/fair-order.js';
+import type { JobEnvelope } from '../contract/job-definition.js';
+import type { QueueTransport } from '../contract/transport.js';
 import { done, echoJob, heartbeat, sleep, until } from './echo-job.conformance.js';
 import { collectResults, consume, envelopeFor, type World } from './fixture.conformance.js';
+import type { FairTurn } from '../contract/fair-turn.js';
 
 export function describeFairness(world: () => World): void {
   describe('jobs of several accounts', () => {
@@ -86,7 +87,7 @@ export function describeFairness(world: () => World): void {
       await consumer.close(0);
       await enqueueMany(api, { account: 'a' }, 20);
       await enqueueMany(api, { account: 'b' }, 20);
-      // The back-off is over by now; the queue learns of it when a worker asks.
+      // The back-off is over by now, which the queue learns when a worker asks.
       await sleep(400);
       expect((await runAll(api, worker, 41))[0]).toBe('retried');
     });
@@ -106,7 +107,7 @@ export function describeFairness(world: () => World): void {
       const replyStream = api.replies.open(envelope);
       await api.producer.enqueue(echoJob(), envelope, { routeKey: () => 'key', turn: { account: 'b' } });
       expect(await waiting(api)).toBe(21);
-      // Nobody claims it: its delay ends.
+      // Nobody claims the job, so its delay ends.
       await sleep(400);
       const texts = await runAll(api, await world().open('worker-c'), 21);
       expect(texts.indexOf('sticky')).toBeLessThanOrEqual(1);
@@ -163,12 +164,12 @@ export function describeFairness(world: () => World): void {
   });
 }
 
-/** What the queue should do, by the pure algorithm. */
+/** Predicts what the queue should do, with the pure algorithm. */
 class ModelQueue {
   private readonly order = new FairOrder();
   private waiting: { text: string; tag: number }[] = [];
   readonly served: string[] = [];
-  /** Rebases while jobs waited. */
+  /** Counts the rebases while jobs waited. */
   shiftsOfBacklog = 0;
 
   get size(): number {
@@ -199,7 +200,7 @@ class ModelQueue {
   }
 }
 
-/** Brings the end of the virtual time close to a rebase, as 65,000 jobs would: with turns that no job takes. */
+/** Brings the virtual time close to a rebase, as 65,000 jobs would, with turns that no job takes. */
 async function skipTurns(api: QueueTransport): Promise<FairTurn[][]> {
   const { queues } = api.producer as unknown as { queues: BullQueues };
   const perCall = 500;

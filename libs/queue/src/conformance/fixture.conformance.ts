@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { TcpProxy } from '#test/tcp-proxy';
-import { createTransport } from '../backends/create-transport.js';
-import type { JobEnvelope, JobPolicy } from '../jobs/job-definition.js';
-import type { AnsweredRequest, JobResult, QueueTransport, TransportOptions } from '../transport.js';
+import { createTransport } from '../transport/create-transport.js';
+import type { JobEnvelope, JobPolicy } from '../contract/job-definition.js';
+import type { AnsweredRequest, JobResult, QueueTransport, TransportOptions } from '../contract/transport.js';
 import {
   heartbeat,
   type EchoHandler,
@@ -16,18 +16,18 @@ import {
 /** A store that the suite may stop and start; each `open` is one process. */
 export interface ConformanceStore {
   readonly url: string;
-  /** Of a user who may read everything; default: `url`. */
+  /** URL of a user who may read everything; default: `url`. */
   readonly adminUrl?: string;
-  /** The user whom the processes of a namespace connect as. Default: that of `url`. */
+  /** Returns the URL with which the processes of a namespace connect. Default: `url`. */
   user?(namespace: string): Promise<{ username: string; password: string }>;
-  /** The user of its workers, where it differs. */
+  /** Returns the URL of its workers, where it differs. */
   workerUser?(namespace: string): Promise<{ username: string; password: string }>;
   stop(): Promise<void>;
   start(): Promise<void>;
   close(): Promise<void>;
 }
 
-/** Every suite runs sealed; a test of its own shows what processes without a key do. */
+/** Every suite runs with keys. A separate test shows what processes without a key do. */
 export const sealKey = '5e'.repeat(32);
 
 /** Maximum delay after which a lost connection is retried, in ms. */
@@ -58,7 +58,7 @@ export class World {
   }
 
   /**
-   * A process that can die: while its link is broken it is dead to the others. It does not know it, which makes it a
+   * A process that can die: while its link is broken, it is dead to the others. It does not know that, so it is a
    * zombie once the link is restored.
    */
   readonly openMortal = async (

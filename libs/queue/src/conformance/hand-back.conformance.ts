@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { PlatformError } from '#common';
-import type { JobEnvelope } from '../jobs/job-definition.js';
-import type { QueueTransport } from '../transport.js';
+import type { JobEnvelope } from '../contract/job-definition.js';
+import type { QueueTransport } from '../contract/transport.js';
 import { done, type EchoHandler, echoJob, type EchoPayload, holds, until } from './echo-job.conformance.js';
 import { collectResults, consume, envelopeFor, type World } from './fixture.conformance.js';
 

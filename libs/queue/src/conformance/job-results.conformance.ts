@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { JobResult } from '../transport.js';
+import type { JobResult } from '../contract/transport.js';
 import { usage, deferred, until } from './echo-job.conformance.js';
 import { type World, collectResults } from './fixture.conformance.js';
 

@@ -1,8 +1,8 @@
 import { describe, expect, it, vi } from 'vitest';
 import { PlatformError } from '#common';
 import { ClaimBus } from '../affinity/claim-bus.js';
-import type { JobEnvelope } from '../jobs/job-definition.js';
-import type { JobReport } from '../transport.js';
+import type { JobEnvelope } from '../contract/job-definition.js';
+import type { JobReport } from '../contract/transport.js';
 import {
   EchoPayload,
   type EchoHandler,

@@ -50,7 +50,7 @@ export function describeMembership(world: () => World): void {
       await worker.membership.join(() => heartbeat('w1', null));
       await until(() => worker.membership.lagMs !== null);
       expect(worker.membership.lagMs).toBeGreaterThanOrEqual(0);
-      // Those of others are no measure: another clock sent them.
+      // Heartbeats of others measure nothing, because another clock sent them.
       expect(api.membership.lagMs).toBeNull();
     });
 

@@ -29,7 +29,7 @@ export function describeOutages(world: () => World): void {
         await expect(api.producer.counts('echo', 'tiny-1.5')).rejects.toMatchObject(unavailable);
         await expect(api.cancelBus.cancel('r')).rejects.toMatchObject(unavailable);
         await expect(api.ping()).rejects.toMatchObject(unavailable);
-        // Four operations, each of which may take its limit: anything more is a hang.
+        // Four operations may each take their limit; anything longer is a hang.
         expect(performance.now() - before).toBeLessThan(10_000);
       } finally {
         await world().store.start();

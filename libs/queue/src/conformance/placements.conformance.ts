@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { DesiredPlacements } from '../heartbeats/desired-placements.js';
+import type { DesiredPlacements } from '../contract/desired-placements.js';
 import { until } from './echo-job.conformance.js';
 import { type World } from './fixture.conformance.js';
 
@@ -7,7 +7,7 @@ export function describePlacements(world: () => World): void {
   describe('placements', () => {
     it('reach every running worker, and a later one when it asks', async () => {
       const { api: assigner, worker } = await world().openPair();
-      // More than one message of the smaller bus can hold.
+      // More than one message of the smaller bus can carry.
       const placements = Array.from({ length: 300 }, (_, index) => ({
         modelId: `model-${index}`,
         pool: 'text',

@@ -4,9 +4,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { startPostgres } from '#test/postgres';
 import { startRedis } from '#test/redis';
-import type { PoolRole } from '../roles/pool-role.js';
-import { ensurePostgresPoolRole } from '../roles/postgres-pool-role.js';
-import { ensureRedisPoolRole } from '../roles/redis-pool-role.js';
+import type { PoolRole } from '../trust/pools/pool-role.js';
+import { ensurePostgresPoolRole } from '../trust/pools/postgres-pool-role.js';
+import { ensureRedisPoolRole } from '../trust/pools/redis-pool-role.js';
 import type { ConformanceStore } from './fixture.conformance.js';
 
 /** A PostgreSQL whose workers have the role of a pool with the model of the conformance suite. */
@@ -15,7 +15,7 @@ export async function startPoolStore(): Promise<ConformanceStore> {
   return { ...server, url: server.url, workerUser: poolUsers((role) => ensurePostgresPoolRole(server, role)) };
 }
 
-/** The same on Redis, which keeps the users over a restart. */
+/** A Redis whose workers have the user of a pool; it keeps the users over a restart. */
 export async function startRedisPoolStore(): Promise<ConformanceStore> {
   const folder = await mkdtemp(join(tmpdir(), 'sluice-users-'));
   const users = join(folder, 'users.acl');

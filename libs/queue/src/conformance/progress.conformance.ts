@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import type { JobProgress } from '../transport.js';
+import type { JobProgress } from '../contract/transport.js';
 import { deferred, done, echoJob, until } from './echo-job.conformance.js';
-import { poolKeys } from '../roles/pool-keys.js';
+import { poolKeys } from '../trust/pools/pool-keys.js';
 import { collectResults, consume, envelopeFor, sealKey, type World } from './fixture.conformance.js';
 
 export function describeProgress(world: () => World): void {

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { delta, done, echoJob, readAll, until } from './echo-job.conformance.js';
-import { poolKeys } from '../roles/pool-keys.js';
+import { poolKeys } from '../trust/pools/pool-keys.js';
 import { consume, envelopeFor, request, sealKey, type World } from './fixture.conformance.js';
 import { dumpStore } from '#test/store-dump';
 

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { FairOrder, type FairTurn, maxSpread, rebaseAt, tagsPerJob } from './fair-order.js';
+import { FairOrder, maxSpread, rebaseAt, tagsPerJob } from './fair-order.js';
+import type { FairTurn } from '../contract/fair-turn.js';
 
 interface Job {
   readonly account: string;
@@ -98,7 +99,7 @@ describe('the fair order', () => {
       const others = new Set(queue.waiting.map(({ account }) => account)).size - 1;
       let before = 0;
       while (queue.serve()?.account !== 'single') before += 1;
-      // One of each other account, since all have the weight 1.
+      // One job of each other account, since all have weight 1.
       expect(before).toBeLessThanOrEqual(others);
     });
     fc.assert(property, { numRuns: 300 });

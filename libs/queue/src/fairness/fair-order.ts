@@ -1,45 +1,30 @@
+import type { FairPlace, FairTurn } from '../contract/fair-turn.js';
+
 /**
- * Start-time fair queueing (Goyal, Vin, Cheng, 1996) over the waiting jobs of one queue, each of which counts the same. A
- * job gets a start tag when it is enqueued, and the job with the lowest tag runs next, equal ones in the order of arrival.
- * The tag is the virtual time, or where the previous job of its account ends, whichever is later. The virtual time is the
- * lowest tag that waits: a new account starts there and not at the end of the line.
+ * Start-time fair queueing (Goyal, Vin, Cheng, 1996) over the waiting jobs of one queue, which all count the same. A
+ * job gets a start tag when it is enqueued, and the job with the lowest tag runs next, equal ones in the order of
+ * arrival. The tag is the virtual time, or where the previous job of its account ends, whichever is later. The virtual
+ * time is the lowest waiting tag: a new account starts there and not at the end of the line.
  *
- * The stores hold this state and do these steps in one atomic call each (`redis-fair-places.ts`, `postgres-fair-places.ts`); the
- * conformance suite compares them with this file. The tag is BullMQ's priority.
+ * The stores hold this state and do these steps in one atomic call each (`redis-fair-places.ts`,
+ * `postgres-fair-places.ts`); the conformance suite compares them with this file. The tag is BullMQ's priority.
  */
 
-/** A job of weight 1 advances its account by so many tags, one of weight 16 by one. */
+/** The number of tags by which a job of weight 1 advances its account; a job of weight 16 advances it by one. */
 export const tagsPerJob = 16;
 
 /** BullMQ takes priorities up to 2^21: half of them for the virtual time, half for what lies before it. */
 export const rebaseAt = 2 ** 20;
 
-/** No tag is further from the virtual time. Jobs that would be, 65,535 of one account, wait in the order of arrival. */
+/**
+ * The furthest that a tag may be from the virtual time. Jobs beyond it, 65,535 of one account, wait in the order of
+ * arrival.
+ */
 export const maxSpread = 2 ** 20 - 1;
 
 export const maxWeight = tagsPerJob;
 
-/** Whose turn a job takes. */
-export interface FairTurn {
-  /** Names the account to the queue, and nothing else: a keyed hash. */
-  readonly account: string;
-  /** Turns of the account for one of an account of weight 1: 1 to 16; default 1. */
-  readonly weight?: number;
-  /** It waited before and was lost: it comes before the waiting jobs of its account, not before those of others. */
-  readonly isRecovered?: boolean;
-}
-
-/** Where a job waits. */
-export interface FairPlace {
-  readonly tag: number;
-  /**
-   * Others wait, and its account has had less than its share: it may run before all tags, beside what fills the workers. Its
-   * next job may not, until the virtual time has passed this one.
-   */
-  readonly goesFirst: boolean;
-}
-
-/** Of what the stores return: tag and 1 or 0 for each turn. */
+/** Reads what the stores return: a tag, and 1 or 0, for each turn. */
 export function placesOf(values: readonly number[]): FairPlace[] {
   return Array.from({ length: values.length / 2 }, (_, index) => ({
     tag: values[2 * index] ?? 1,
@@ -47,20 +32,20 @@ export function placesOf(values: readonly number[]): FairPlace[] {
   }));
 }
 
-/** How far a job advances its account. */
+/** Returns how far a job advances its account, in tags. */
 export function stepOf({ weight = 1 }: FairTurn): number {
   return Math.round(tagsPerJob / Math.min(Math.max(weight, 1), maxWeight));
 }
 
 /** The order of one queue. */
 export class FairOrder {
-  /** Virtual time. */
+  /** The virtual time. */
   now = 1;
-  /** No tag is higher. */
+  /** The highest tag. */
   top = 1;
   /** Where the last job of an account ends; accounts that are missing are not ahead of the virtual time. */
   private readonly ends = new Map<string, number>();
-  /** The same for its recovered jobs. */
+  /** Where the last recovered job of an account ends. */
   private readonly recoveredEnds = new Map<string, number>();
   private someWait = false;
 
@@ -77,8 +62,8 @@ export class FairOrder {
   }
 
   /**
-   * Call between `advance` and `assign`. Returns what to subtract from every tag in the queue, down to 1 at least; 0: nothing.
-   * Keeps tags within their range however long a backlog lasts.
+   * Call between `advance` and `assign`. Returns what to subtract from every tag in the queue, but not below 1; 0 when
+   * nothing. Keeps tags within their range however long a backlog lasts.
    */
   rebase(): number {
     if (this.now < rebaseAt) return 0;

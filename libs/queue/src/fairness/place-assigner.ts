@@ -1,4 +1,4 @@
-import type { FairPlace, FairTurn } from './fair-order.js';
+import type { FairPlace, FairTurn } from '../contract/fair-turn.js';
 
 interface Waiting {
   readonly turn: FairTurn;
@@ -6,7 +6,7 @@ interface Waiting {
   readonly reject: (error: unknown) => void;
 }
 
-/** Most turns of one call. */
+/** The most turns of one call. */
 const maxTurns = 500;
 
 /** Gets places from the store. Turns of one queue that arrive while a call is in progress share the next one. */
@@ -27,7 +27,7 @@ export class PlaceAssigner {
   }
 
   private async run(queue: string): Promise<void> {
-    // What one turn of the event loop enqueues shares the first call already.
+    // Jobs that are enqueued in one turn of the event loop share the first call.
     await Promise.resolve();
     for (;;) {
       const group = this.waiting.get(queue)?.splice(0, maxTurns) ?? [];

@@ -1,14 +1,14 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { BusMembership } from './cluster-membership.js';
-import type { MessageBus } from '../backends/store.js';
-import { BusKeys } from '../bus/bus-keys.js';
-import { SignedBus } from '../bus/signed-bus.js';
-import type { Heartbeat } from './heartbeat.js';
+import { BusKeys } from '../trust/bus/bus-keys.js';
+import { SignedBus } from '../trust/bus/signed-bus.js';
+import type { Heartbeat } from '../contract/heartbeat.js';
+import type { MessageBus } from '../contract/message-bus.js';
 
 const timing = { heartbeatMs: 1_000, lostAfterMs: 4_000 };
 
-/** A bus of one process: its own messages come back, and so do those of `others`, unless the link is silent. */
-class Wire {
+/** A bus of one process that delivers its own messages and those of `others`, unless the link is silent. */
+class TestLink {
   isSilent = false;
   private hear: (text: string) => void = () => undefined;
 
@@ -36,18 +36,18 @@ function heartbeatOf(processId: string): Omit<Heartbeat, 'alive'> {
   return { processId, role: 'worker', replyAddress: null, models: [] };
 }
 
-let wire: Wire;
+let link: TestLink;
 let membership: BusMembership;
 
 beforeEach(async () => {
   vi.useFakeTimers();
-  wire = new Wire();
+  link = new TestLink();
   const clock = { nowMs: () => Date.now(), monotonicMs: () => Date.now() };
   const options = { keys: new BusKeys([]), namespace: 'test', clock, warn: () => undefined };
-  membership = new BusMembership(new SignedBus(wire.bus, options), clock, timing);
+  membership = new BusMembership(new SignedBus(link.bus, options), clock, timing);
   await membership.start();
   await membership.join(() => heartbeatOf('us'));
-  wire.others('them');
+  link.others('them');
 });
 
 afterEach(async () => {
@@ -62,8 +62,8 @@ describe('what workers say about their process', () => {
   const worker = (more: object) => ({ worker: { pools: [], budgets: {}, withoutReplica: [], ...more } });
 
   it('is kept, and may be absent, as from earlier versions', () => {
-    wire.others('new', worker({ process, isDrained: true }));
-    wire.others('old', worker({}));
+    link.others('new', worker({ process, isDrained: true }));
+    link.others('old', worker({}));
     expect(membership.list().map(({ worker: said }) => said?.process ?? null)).toEqual([null, null, process, null]);
     expect(membership.list().map(({ worker: said }) => said?.isDrained ?? false)).toEqual([false, false, true, false]);
   });
@@ -75,7 +75,7 @@ describe('what workers say about their process', () => {
     { process: 'gpu-1' },
     { isDrained: 'yes' },
   ])('is not %j', (said) => {
-    wire.others('forged', worker(said));
+    link.others('forged', worker(said));
     expect(heard()).toEqual(['us', 'them']);
   });
 });
@@ -84,18 +84,18 @@ describe('workers that fall silent', () => {
   const worker = (pools: string[]) => ({ worker: { pools, budgets: {}, withoutReplica: [] } });
 
   it('are counted by pool, unless they leave, and pools that lost none have a zero', async () => {
-    wire.others('w1', worker(['text']));
-    wire.others('w2', worker(['text', 'gpu']));
-    wire.others('api', { role: 'api' });
-    wire.others('w3', worker(['video']));
-    wire.others('w3', { ...worker(['video']), alive: false });
+    link.others('w1', worker(['text']));
+    link.others('w2', worker(['text', 'gpu']));
+    link.others('api', { role: 'api' });
+    link.others('w3', worker(['video']));
+    link.others('w3', { ...worker(['video']), alive: false });
     expect(Object.fromEntries(membership.lostWorkers)).toEqual({ default: 0, text: 0, 'text+gpu': 0, video: 0 });
     await vi.advanceTimersByTimeAsync(5_000);
     expect(Object.fromEntries(membership.lostWorkers)).toEqual({ default: 1, text: 1, 'text+gpu': 1, video: 0 });
   });
 
   it('have at most 100 names of pools, whatever their workers say', () => {
-    for (let count = 0; count < 300; count += 1) wire.others(`w${count}`, worker([`pool-${count}`]));
+    for (let count = 0; count < 300; count += 1) link.others(`w${count}`, worker([`pool-${count}`]));
     expect(membership.lostWorkers.size).toBe(100);
   });
 });
@@ -107,15 +107,15 @@ describe('membership over a silent link', () => {
   });
 
   it('loses no process while it does not receive its own heartbeats either', async () => {
-    wire.isSilent = true;
+    link.isSilent = true;
     await vi.advanceTimersByTimeAsync(20_000);
     expect(heard()).toEqual(['us', 'them']);
   });
 
   it('restarts the silence of others once it receives its own heartbeats again', async () => {
-    wire.isSilent = true;
+    link.isSilent = true;
     await vi.advanceTimersByTimeAsync(10_000);
-    wire.isSilent = false;
+    link.isSilent = false;
     await vi.advanceTimersByTimeAsync(3_000);
     expect(heard()).toEqual(['us', 'them']);
     expect(membership.lagMs).toBe(0);
@@ -124,7 +124,7 @@ describe('membership over a silent link', () => {
   });
 
   it('does not blame its own connection indefinitely', async () => {
-    wire.isSilent = true;
+    link.isSilent = true;
     await vi.advanceTimersByTimeAsync(40_000);
     expect(heard()).toEqual([]);
   });
@@ -145,17 +145,17 @@ describe('heartbeats of a worker that does as it likes', () => {
     { worker: { pools: ['p'], budgets: { cpu: 'all' }, withoutReplica: [] } },
     { count: 'many' },
   ])('are dropped when nothing of ours sends them: %j', (parts) => {
-    wire.others('hostile', parts);
-    wire.others('honest', { models: [model] });
+    link.others('hostile', parts);
+    link.others('honest', { models: [model] });
     expect(heard().toSorted()).toEqual(['honest', 'them', 'us']);
   });
 
   it('do not make this process send as many', async () => {
-    const publish = vi.spyOn(wire.bus, 'publish');
-    for (let index = 0; index < 1_000; index += 1) wire.others(`made-up-${index}`);
+    const publish = vi.spyOn(link.bus, 'publish');
+    for (let index = 0; index < 1_000; index += 1) link.others(`made-up-${index}`);
     await vi.advanceTimersByTimeAsync(500);
     expect(publish.mock.calls.length).toBeLessThan(5);
-    wire.others('newcomer');
+    link.others('newcomer');
     await vi.advanceTimersByTimeAsync(500);
     expect(publish.mock.calls.length).toBeGreaterThan(0);
   });
@@ -165,35 +165,35 @@ describe('heartbeats that overtake each other', () => {
   const claims = () => membership.list().find(({ processId }) => processId === 'worker')?.claims;
 
   it('leave the newest one in effect, whichever arrives last', () => {
-    wire.others('worker', { run: 'a', count: 2, claims: ['chat.m'] });
-    wire.others('worker', { run: 'a', count: 1 });
+    link.others('worker', { run: 'a', count: 2, claims: ['chat.m'] });
+    link.others('worker', { run: 'a', count: 1 });
     expect(claims()).toEqual(['chat.m']);
-    wire.others('worker', { run: 'a', count: 3 });
+    link.others('worker', { run: 'a', count: 3 });
     expect(claims()).toBeUndefined();
   });
 
   it('show that their process is there', async () => {
-    wire.others('worker', { run: 'a', count: 2 });
+    link.others('worker', { run: 'a', count: 2 });
     for (let second = 0; second < 6; second += 1) {
       await vi.advanceTimersByTimeAsync(1_000);
-      wire.others('worker', { run: 'a', count: 1 });
+      link.others('worker', { run: 'a', count: 1 });
     }
     expect(heard()).toContain('worker');
   });
 
   it('have no effect once their run has left, and the leave message has none on the next run', () => {
-    wire.others('worker', { run: 'a', count: 1 });
-    wire.others('worker', { run: 'a', alive: false });
-    wire.others('worker', { run: 'a', count: 2 });
+    link.others('worker', { run: 'a', count: 1 });
+    link.others('worker', { run: 'a', alive: false });
+    link.others('worker', { run: 'a', count: 2 });
     expect(heard()).not.toContain('worker');
-    wire.others('worker', { run: 'b', count: 1 });
-    wire.others('worker', { run: 'a', alive: false });
+    link.others('worker', { run: 'b', count: 1 });
+    link.others('worker', { run: 'a', alive: false });
     expect(heard()).toContain('worker');
   });
 
   it('belong to one run: a restarted process starts counting again', () => {
-    wire.others('worker', { run: 'a', count: 9, claims: ['chat.m'] });
-    wire.others('worker', { run: 'b', count: 1 });
+    link.others('worker', { run: 'a', count: 9, claims: ['chat.m'] });
+    link.others('worker', { run: 'b', count: 1 });
     expect(claims()).toBeUndefined();
   });
 });

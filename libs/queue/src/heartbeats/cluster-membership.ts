@@ -1,31 +1,33 @@
 import { randomUUID } from 'node:crypto';
 import type { Clock } from '#common';
-import type { BusSender, SignedBus } from '../bus/signed-bus.js';
-import type { Heartbeat, ClusterMembership } from './heartbeat.js';
+import type { Heartbeat, ClusterMembership } from '../contract/heartbeat.js';
 import { isWithinScope, restrictToScope } from './heartbeat-scope.js';
 import { type CountedHeartbeat, readHeartbeat } from './read-heartbeat.js';
+import type { BusSender, VerifiedBus } from '../contract/message-bus.js';
 
 const channel = 'heartbeat';
 
-/** Addresses of vanished processes kept, so that a job found later in the queue is known to have no reader; and their runs. */
+/**
+ * How many addresses and runs of vanished processes are kept, so that a job found later in the queue is known to have
+ * no reader.
+ */
 const rememberedAddresses = 1_000;
 
 const maxUnanswered = 16;
 
 const overdueAfterHeartbeats = 1.6;
 
-/** Pools whose lost workers are counted. */
+/** The most pools whose lost workers are counted. */
 const maxCountedPools = 100;
 
 /** Shortest time between two heartbeats that greet newcomers, in ms: names may be made up, one per message. */
 const greetEveryMs = 100;
 
-/** Processes kept where nothing is verified; more are made up. The bus limits those that are. */
+/** The most processes that are kept when nothing is verified; more would be made up. The bus limits verified ones. */
 const maxProcesses = 10_000;
 
 /**
- * Maximum time for which the silence of others is attributed to our own connection, in ms: by then it was reopened, or
- * is healthy.
+ * How long the silence of others is attributed to our own connection, in ms: after that, it was reopened or is healthy.
  */
 const cutOffAtMostMs = 30_000;
 
@@ -49,11 +51,13 @@ interface KnownProcess {
 
 /** Heartbeats over the store's bus. The silence of others counts only while we could have received them. */
 export class BusMembership implements ClusterMembership {
-  /** By sender, or by process id where nothing is verified: nobody speaks for a process of others. */
+  /**
+   * Processes by verified sender, so that nobody speaks for another process; by process id when nothing is verified.
+   */
   private readonly processes = new Map<string, KnownProcess>();
   private readonly listeners = new Set<(heartbeats: Heartbeat[]) => void>();
   private readonly goneAddresses = new Set<string>();
-  /** Runs that have left. */
+  /** Runs of processes that have left. */
   private readonly endedRuns = new Set<string>();
   readonly lostWorkers = new Map<string, number>();
   private readonly stops: (() => void)[] = [];
@@ -72,7 +76,7 @@ export class BusMembership implements ClusterMembership {
   private lastLagMs: number | null = null;
 
   constructor(
-    private readonly bus: SignedBus,
+    private readonly bus: VerifiedBus,
     private readonly clock: Clock,
     private readonly timing: MembershipTiming,
   ) {
@@ -83,7 +87,7 @@ export class BusMembership implements ClusterMembership {
     this.stops.push(await this.bus.subscribe(channel, (text, sender) => this.receive(text, sender)));
     this.stops.push(
       this.bus.onReconnect(() => {
-        // What was sent before is lost: nothing must wait for it.
+        // Messages sent before are lost, so nothing must wait for them.
         this.unanswered = [];
         this.resetSilence();
       }),
@@ -104,7 +108,7 @@ export class BusMembership implements ClusterMembership {
     this.hasNewcomers = false;
     this.heartbeatCount += 1;
     this.unanswered.push({ count: this.heartbeatCount, sentAtMs: this.lastHeartbeatMs });
-    // While nothing comes back, the oldest says how long that has been; more need not be kept.
+    // While nothing comes back, the oldest shows for how long; more need not be kept.
     if (this.unanswered.length > maxUnanswered) this.unanswered.splice(1, 1);
     const claims = [...new Set([...this.claims].map(({ queue }) => queue))];
     const described = this.describe();
@@ -123,7 +127,7 @@ export class BusMembership implements ClusterMembership {
     return this.backendName;
   }
 
-  /** Heartbeats say from now on that this process claims sticky jobs of a queue, until the returned function is called. */
+  /** Lets heartbeats state that this process claims sticky jobs of a queue, until the returned function is called. */
   offerClaims(queue: string): () => void {
     const claim = { queue };
     this.claims.add(claim);
@@ -140,7 +144,10 @@ export class BusMembership implements ClusterMembership {
     return [...this.processes.values()].map(({ heartbeat }) => heartbeat);
   }
 
-  /** The processes whose newest heartbeat is not overdue. A process that died leaves this list seconds before `list`. */
+  /**
+   * Lists the processes whose newest heartbeat is not overdue. A process that died leaves this list seconds before it
+   * leaves `list`.
+   */
   listCurrent(): Heartbeat[] {
     const oldestMs = this.clock.monotonicMs() - overdueAfterHeartbeats * this.timing.heartbeatMs;
     return [...this.processes.values()].filter(({ atMs }) => atMs >= oldestMs).map(({ heartbeat }) => heartbeat);
@@ -185,10 +192,10 @@ export class BusMembership implements ClusterMembership {
     const received = readHeartbeat(message);
     if (received === null) return;
     if (!isWithinScope(received, sender.models)) return this.bus.refuse(channel, sender);
-    const { count = 0, run: givenRun, onlyModels: _claimed, ...stated } = received;
+    const { count = 0, run: statedRun, onlyModels: _claimed, ...stated } = received;
     const heartbeat: Heartbeat = { ...stated, ...(sender.models !== null && { onlyModels: sender.models }) };
     const key = sender.id ?? heartbeat.processId;
-    const run = givenRun === undefined ? undefined : `${sender.id ?? ''} ${givenRun}`;
+    const run = statedRun === undefined ? undefined : `${sender.id ?? ''} ${statedRun}`;
     const text = JSON.stringify(heartbeat);
     const known = this.processes.get(key);
     if (!heartbeat.alive) {
@@ -227,16 +234,16 @@ export class BusMembership implements ClusterMembership {
     if (this.endedRuns.size > rememberedAddresses && oldest !== undefined) this.endedRuns.delete(oldest);
   }
 
-  /** Earlier ones are lost or were overtaken: nothing waits for them. */
+  /** Call when an own heartbeat came back. Earlier ones are lost or were overtaken: nothing waits for them. */
   private ownHeartbeatCame(count: number): void {
-    const sent = this.unanswered.find((each) => each.count === count);
+    const sent = this.unanswered.find((heartbeat) => heartbeat.count === count);
     if (sent !== undefined) this.lastLagMs = this.clock.monotonicMs() - sent.sentAtMs;
-    this.unanswered = this.unanswered.filter((each) => each.count > count);
+    this.unanswered = this.unanswered.filter((heartbeat) => heartbeat.count > count);
   }
 
   private tick(tickMs: number): void {
     const now = this.clock.monotonicMs();
-    // Our own event loop was blocked: what the others sent meanwhile is still in the socket.
+    // Our own event loop was blocked, and what others sent in the meantime is still in the socket.
     const stoodStill = now - this.lastTickMs > tickMs + this.timing.lostAfterMs / 4;
     if (stoodStill || !this.bus.isConnected() || this.isCutOff(now)) this.resetSilence();
     this.lastTickMs = now;
@@ -247,7 +254,7 @@ export class BusMembership implements ClusterMembership {
     if (silent.length > 0) this.drop(silent.map(([processId]) => processId));
   }
 
-  /** Our own heartbeats do not come back: silent processes may be as alive as we are. */
+  /** Returns true while our own heartbeats do not come back: silent processes may be as alive as this one. */
   private isCutOff(now: number): boolean {
     const overdueMs = now - (this.unanswered[0]?.sentAtMs ?? now);
     return overdueMs > overdueAfterHeartbeats * this.timing.heartbeatMs && overdueMs < cutOffAtMostMs;
@@ -257,7 +264,7 @@ export class BusMembership implements ClusterMembership {
     if (role !== 'worker') return;
     const pool = poolsText(worker?.pools ?? []);
     const known = this.lostWorkers.get(pool);
-    // Workers say themselves which pools they are in: names may be made up.
+    // The count is bounded, because workers state their pools themselves and may make up names.
     if (known === undefined && this.lostWorkers.size >= maxCountedPools) return;
     this.lostWorkers.set(pool, (known ?? 0) + lost);
   }

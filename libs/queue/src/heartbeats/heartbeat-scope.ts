@@ -1,9 +1,12 @@
-import type { Heartbeat } from './heartbeat.js';
+import type { Heartbeat } from '../contract/heartbeat.js';
 
-/** Whether a process with the keys of these models alone may say so of itself; null: it may say everything. */
+/**
+ * Returns true when a process that has only the keys of these models may say so about itself. With null it may say
+ * everything.
+ */
 export function isWithinScope({ role, replyAddress, ...said }: Heartbeat, models: readonly string[] | null): boolean {
   if (models === null) return true;
-  // Only an api has a reply address: when it is gone, its jobs are cancelled.
+  // Only an api has a reply address, and its jobs are cancelled when it is gone.
   if (role !== 'worker' || replyAddress !== null) return false;
   const { length } = namesOf(said);
   return namesOf(restrictToScope({ role, replyAddress, ...said }, models)).length === length;

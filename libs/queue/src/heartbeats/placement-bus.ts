@@ -1,6 +1,6 @@
 import type { Clock } from '#common';
-import type { BusSender, SignedBus } from '../bus/signed-bus.js';
-import type { DesiredPlacements, Placement, PlacementBus, PlacementListeners } from './desired-placements.js';
+import type { DesiredPlacements, Placement, PlacementBus, PlacementListeners } from '../contract/desired-placements.js';
+import type { BusSender, VerifiedBus } from '../contract/message-bus.js';
 
 const channel = 'placement';
 
@@ -10,7 +10,7 @@ const missEveryMs = 1_000;
 /** Pause before a request that could not be sent is sent again, in ms. */
 const askAgainMs = 500;
 
-/** Models whose last miss is remembered; the oldest are dropped first. */
+/** How many models' last misses are remembered; the oldest are dropped first. */
 const rememberedModels = 1_000;
 
 type Message = { type: 'desired'; desired: DesiredPlacements } | { type: 'ask' } | { type: 'miss'; modelId: string };
@@ -25,7 +25,7 @@ export class BusPlacements implements PlacementBus {
   private isClosed = false;
 
   constructor(
-    private readonly bus: SignedBus,
+    private readonly bus: VerifiedBus,
     private readonly clock: Clock,
   ) {}
 
@@ -60,7 +60,7 @@ export class BusPlacements implements PlacementBus {
     this.unservedAtMs.set(modelId, nowMs);
     if (this.unservedAtMs.size > rememberedModels)
       this.unservedAtMs.delete(this.unservedAtMs.keys().next().value ?? '');
-    // The caller was told to retry, and is counted then.
+    // A lost miss is harmless: the caller was told to retry, and is counted then.
     this.publish({ type: 'miss', modelId }).catch(() => undefined);
   }
 
@@ -83,7 +83,7 @@ export class BusPlacements implements PlacementBus {
   private receive(text: string, sender: BusSender): void {
     const message = readMessage(text);
     if (message === null) return;
-    // Workers of pools ask, and no more.
+    // Workers of pools may only ask.
     if (message.type !== 'ask' && sender.models !== null) return this.bus.refuse(channel, sender);
     for (const { onDesired, onAsk, onUnserved } of this.listeners) {
       if (message.type === 'desired') onDesired?.(message.desired);
@@ -93,7 +93,7 @@ export class BusPlacements implements PlacementBus {
   }
 }
 
-/** Returns null for what no process of ours sends. */
+/** Returns null for a text that no process of Sluice sends. */
 function readMessage(text: string): Message | null {
   const message = JSON.parse(text) as (Partial<Record<'type' | 'modelId', unknown>> & { desired?: unknown }) | null;
   if (message?.type === 'ask') return { type: 'ask' };

@@ -1,8 +1,8 @@
-import type { Heartbeat } from './heartbeat.js';
+import type { Heartbeat } from '../contract/heartbeat.js';
 
 /**
- * A heartbeat on its way. The number tells the sender how long it took, and others which of two is newer: PostgreSQL
- * delivers concurrent messages of several connections in any order. It restarts with each run of a process.
+ * A heartbeat in transit. Its count tells the sender how long it took, and others which of two is newer: PostgreSQL
+ * delivers concurrent messages of several connections in any order. The count restarts with each run of a process.
  */
 export type CountedHeartbeat = Heartbeat & { count?: number; run?: string };
 
@@ -10,7 +10,7 @@ const roles = ['api', 'worker', 'ops'];
 const states = ['loading', 'ready', 'draining'];
 const maxIdLength = 200;
 
-/** Returns null for what no process of ours sends: listeners rely on these members. */
+/** Returns null for a text that no process of Sluice sends, because listeners rely on these members. */
 export function readHeartbeat(text: string): CountedHeartbeat | null {
   const value: unknown = JSON.parse(text);
   return isHeartbeat(value) ? value : null;
@@ -98,9 +98,9 @@ function isArrayOf(value: unknown, isItem: (item: unknown) => boolean): boolean 
   return Array.isArray(value) && value.every(isItem);
 }
 
-/** JSON writes what is not finite as null. */
+/** Accepts null as well, because JSON writes numbers that are not finite as null. */
 function isNumbers(value: unknown): boolean {
-  return isObject(value) && Object.values(value).every((each) => each === null || typeof each === 'number');
+  return isObject(value) && Object.values(value).every((member) => member === null || typeof member === 'number');
 }
 
 function isCount(value: unknown): boolean {

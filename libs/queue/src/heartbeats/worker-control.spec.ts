@@ -1,11 +1,12 @@
 import { describe, expect, it } from 'vitest';
-import type { BusSender, SignedBus } from '../bus/signed-bus.js';
-import { BusWorkerControl, type WorkerCommand } from './worker-control.js';
+import { BusWorkerControl } from './worker-control.js';
+import type { BusSender, VerifiedBus } from '../contract/message-bus.js';
+import type { WorkerCommand } from '../contract/worker-control.js';
 
 const installation: BusSender = { id: 'ops', models: null, isSelf: false, origin: null };
 const pool: BusSender = { id: 'w', models: ['tiny'], isSelf: false, origin: 'text' };
 
-/** A control, what it heard and refused, and a way to send to it. */
+/** Returns a control, what it heard and refused, and a way to send to it. */
 async function opened() {
   const heard: WorkerCommand[] = [];
   const refused: BusSender[] = [];
@@ -18,7 +19,7 @@ async function opened() {
     },
     publish: async (_channel: string, text: string) => void sent.push(text),
     refuse: (_channel: string, sender: BusSender) => void refused.push(sender),
-  } as unknown as SignedBus;
+  } as unknown as VerifiedBus;
   const control = new BusWorkerControl(bus);
   await control.start();
   control.subscribe((command) => heard.push(command));

@@ -1,28 +1,15 @@
-import { storeCall } from '../backends/store-call.js';
-import type { BusSender, SignedBus } from '../bus/signed-bus.js';
+import type { WorkerCommand, WorkerControl } from '../contract/worker-control.js';
+import { storeCall } from '../contract/store-call.js';
+import type { BusSender, VerifiedBus } from '../contract/message-bus.js';
 
 const channel = 'worker-control';
-
-/** What an operator tells one worker: to take no more jobs, or to take them again. */
-export interface WorkerCommand {
-  processId: string;
-  action: 'drain' | 'resume';
-}
-
-/** Commands of operators for workers. Lossy: heartbeats show whether a worker follows. */
-export interface WorkerControl {
-  /** Rejects with the error of an unavailable store. */
-  send(command: WorkerCommand): Promise<void>;
-  /** Called for every command; the returned function unsubscribes. */
-  subscribe(listener: (command: WorkerCommand) => void): () => void;
-}
 
 /** Commands over the store's bus. Only the installation may send them: a pool must not stop the workers of another. */
 export class BusWorkerControl implements WorkerControl {
   private readonly listeners = new Set<(command: WorkerCommand) => void>();
   private unsubscribe: () => void = () => undefined;
 
-  constructor(private readonly bus: SignedBus) {}
+  constructor(private readonly bus: VerifiedBus) {}
 
   async start(): Promise<void> {
     this.unsubscribe = await this.bus.subscribe(channel, (text, sender) => this.receive(text, sender));
@@ -50,7 +37,7 @@ export class BusWorkerControl implements WorkerControl {
   }
 }
 
-/** Returns null for what no process of ours sends. */
+/** Returns null for a text that no process of Sluice sends. */
 function readCommand(text: string): WorkerCommand | null {
   const value = JSON.parse(text) as Partial<Record<keyof WorkerCommand, unknown>> | null;
   const { processId, action } = value ?? {};

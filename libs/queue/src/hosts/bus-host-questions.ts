@@ -1,10 +1,10 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { PlatformError, type WireError } from '#common';
-import { storeCall } from '../backends/store-call.js';
+import { storeCall } from '../contract/store-call.js';
 import type { BusMembership } from '../heartbeats/cluster-membership.js';
-import type { BusSender, SignedBus } from '../bus/signed-bus.js';
-import type { ReplyChannel, ReplyEvent } from '../transport.js';
-import type { HostAnswerer, HostQuestion, HostQuestions } from './host-questions.js';
+import type { ReplyChannel, ReplyEvent } from '../contract/transport.js';
+import type { HostAnswerer, HostQuestion, HostQuestions } from '../contract/host-questions.js';
+import type { BusSender, VerifiedBus } from '../contract/message-bus.js';
 
 interface QuestionMessage extends HostQuestion {
   readonly id: string;
@@ -17,10 +17,13 @@ interface HostAnsweredEvent extends ReplyEvent {
   error?: WireError;
 }
 
-/** Questions over the store's bus, on a channel per worker. Only the installation may ask: a pool must not ask the hosts of another. */
+/**
+ * Questions over the store's bus, on a channel per worker. Only the installation may ask, because a pool must not ask
+ * the hosts of another.
+ */
 export class BusHostQuestions implements HostQuestions {
   constructor(
-    private readonly bus: SignedBus,
+    private readonly bus: VerifiedBus,
     private readonly replies: ReplyChannel,
     private readonly membership: Pick<BusMembership, 'ownId'>,
   ) {}
@@ -56,11 +59,11 @@ export class BusHostQuestions implements HostQuestions {
     return null;
   }
 
-  private async respond({ id, replyTo, ...asked }: QuestionMessage, answerer: HostAnswerer): Promise<void> {
-    const writer = this.replies.writer(replyTo, { requestId: id, modelId: asked.modelId });
+  private async respond({ id, replyTo, ...question }: QuestionMessage, answerer: HostAnswerer): Promise<void> {
+    const writer = this.replies.writer(replyTo, { requestId: id, modelId: question.modelId });
     const event: HostAnsweredEvent = { type: 'host-answered' };
     try {
-      event.answer = await answerer(asked);
+      event.answer = await answerer(question);
     } catch (error) {
       event.error = PlatformError.from(error).toWire();
     }
@@ -78,15 +81,15 @@ function noAnswer(): PlatformError {
   return new PlatformError('SERVICE_UNAVAILABLE', 'The model did not answer in time.');
 }
 
-/** Postgres takes channels of 63 bytes at most. */
+/** Returns a short name, because Postgres accepts channel names of 63 bytes at most. */
 function channelOf(processId: string): string {
   return `host_${createHash('sha256').update(processId).digest('hex').slice(0, 16)}`;
 }
 
-/** Returns null for what no process of ours sends. */
+/** Returns null for a text that no process of Sluice sends. */
 function readQuestion(text: string): QuestionMessage | null {
   const value = JSON.parse(text) as Partial<Record<keyof QuestionMessage, unknown>> | null;
   const { id, replyTo, processId, modelId, question } = value ?? {};
-  const isText = [id, replyTo, processId, modelId].every((each) => typeof each === 'string');
+  const isText = [id, replyTo, processId, modelId].every((value) => typeof value === 'string');
   return isText && typeof question === 'object' && question !== null ? (value as QuestionMessage) : null;
 }

@@ -1,29 +1,28 @@
 import { type Clock, PlatformError } from '#common';
 import type { ClaimBus } from '../affinity/claim-bus.js';
 import { StickyJobs } from '../affinity/sticky-jobs.js';
-import { DelayedError, UnrecoverableError, WaitingError } from '../backends/bull-library.js';
-import { type BullJob, BullWorker, openWorker } from './bull-queue.js';
+import { DelayedError, UnrecoverableError, WaitingError } from '../connections/bull-library.js';
+import { type BullJob, BullWorker, openWorker } from '../stores/bull-queue.js';
 import type { BusCancels } from '../replies/cancel-bus.js';
 import { refusalOf, type WorkerLastKnownState } from './delivery-checks.js';
-import { type JobEnvelope, queueName } from './job-definition.js';
+import { type JobEnvelope, queueName } from '../contract/job-definition.js';
 import { cancelledByCaller, type DeliveredJob, type DeliveryEnd, JobDelivery } from './job-delivery.js';
 import type { ReplyPublisher } from '../replies/reply-publisher.js';
-import type { QueueKeys } from '../seal/queue-keys.js';
-import { openEnvelope } from '../seal/sealed-envelope.js';
+import type { EnvelopeSeal } from '../contract/seals.js';
 import { validatePayload } from './payload-validator.js';
 import type { BusMembership } from '../heartbeats/cluster-membership.js';
 import { QueueWatchdog } from './queue-watchdog.js';
-import { settlesWithin } from '../backends/store-call.js';
-import type { Store } from '../backends/store.js';
-import type { ConsumerOptions, JobConsumer, ReplyWriter, JobResultQueue, ProgressBus } from '../transport.js';
+import { settlesWithin } from '../contract/store-call.js';
+import type { Store } from '../contract/store.js';
+import type { ConsumerOptions, JobConsumer, ReplyWriter, JobResultQueue, ProgressBus } from '../contract/transport.js';
 
 /** How long aborted jobs may take to report their result when the worker stops, in ms. */
 const finalReportMs = 5_000;
 
-/** How long a job of another worker is put off, in ms: that worker had no room, or did not hear of it. */
+/** How long a job of another worker is put off, in ms. That worker had no room, or did not receive the message. */
 const putOffMs = 250;
 
-/** What a consumer needs of its transport. */
+/** What a consumer needs from its transport. */
 export interface ConsumerDependencies {
   readonly store: Store;
   readonly publisher: ReplyPublisher;
@@ -32,10 +31,10 @@ export interface ConsumerDependencies {
   readonly membership: BusMembership;
   readonly progress: ProgressBus;
   readonly claims: ClaimBus;
-  readonly keys: QueueKeys;
+  readonly envelopes: EnvelopeSeal;
   readonly clock: Clock;
   readonly warn: (message: string, error?: unknown) => void;
-  /** Jobs of a queue that anybody could take now. */
+  /** Counts the jobs of a queue that any worker could take now. */
   readonly countWaiting: (modality: string, modelId: string) => Promise<number>;
   readonly onClosed: () => void;
 }
@@ -50,7 +49,7 @@ export class BullConsumer<Payload extends object, Result extends object> impleme
   private readonly lastKnownState: WorkerLastKnownState;
   private readonly running = new Map<string, { envelope: JobEnvelope; delivery: JobDelivery<Payload> }>();
   private readonly stops: (() => void)[] = [];
-  /** The one that takes jobs is last; earlier ones still run what they took. */
+  /** The worker that takes jobs is last; earlier ones still run what they took. */
   private workers: OpenWorker[] = [];
   private readonly watchdog: QueueWatchdog | null;
   private pickups = 0;
@@ -60,12 +59,12 @@ export class BullConsumer<Payload extends object, Result extends object> impleme
   private isPaused = false;
 
   constructor(
-    private readonly parts: ConsumerDependencies,
+    private readonly dependencies: ConsumerDependencies,
     private readonly options: ConsumerOptions<Payload, Result>,
   ) {
     this.modelId = options.modelId;
     this.watchdog = options.pickupTimeoutMs === undefined ? null : this.newWatchdog(options.pickupTimeoutMs);
-    const { cancels, membership } = parts;
+    const { cancels, membership } = dependencies;
     this.lastKnownState = {
       wasCancelled: (requestId) => cancels.wasCancelled(requestId),
       isGone: (address) => membership.isGone(address),
@@ -82,7 +81,7 @@ export class BullConsumer<Payload extends object, Result extends object> impleme
   }
 
   async start(): Promise<void> {
-    const { cancels, membership } = this.parts;
+    const { cancels, membership } = this.dependencies;
     this.stops.push(cancels.subscribe((requestId) => this.running.get(requestId)?.delivery.abort(cancelledByCaller())));
     this.stops.push(membership.onChange(() => this.abortAbandoned()));
     const worker = this.openWorker();
@@ -121,7 +120,7 @@ export class BullConsumer<Payload extends object, Result extends object> impleme
     }
     this.stickyJobs?.close();
     for (const stop of this.stops) stop();
-    this.parts.onClosed();
+    this.dependencies.onClosed();
   }
 
   private get queue(): string {
@@ -135,7 +134,7 @@ export class BullConsumer<Payload extends object, Result extends object> impleme
   private openWorker(): OpenWorker {
     const { lockMs, stalledMax } = this.options.definition.policy;
     const worker = openWorker<JobEnvelope>(
-      this.parts.store,
+      this.dependencies.store,
       this.queue,
       (job, token) => this.process(job, token),
       {
@@ -144,14 +143,14 @@ export class BullConsumer<Payload extends object, Result extends object> impleme
         maxStalledCount: stalledMax,
         stalledInterval: Math.round(Math.min(Math.max(lockMs / 3, 500), 5_000)),
       },
-      this.parts.warn,
+      this.dependencies.warn,
     );
     this.workers.push(worker);
     return worker;
   }
 
   private newStickyJobs(): StickyJobs {
-    const { store, membership, claims } = this.parts;
+    const { store, membership, claims } = this.dependencies;
     return new StickyJobs({
       queue: this.queue,
       worker: () => this.workers.at(-1) ?? null,
@@ -165,7 +164,7 @@ export class BullConsumer<Payload extends object, Result extends object> impleme
   }
 
   private newWatchdog(maxWaitMs: number): QueueWatchdog {
-    const { countWaiting, clock, warn } = this.parts;
+    const { countWaiting, clock, warn } = this.dependencies;
     return new QueueWatchdog(maxWaitMs, {
       queue: this.queue,
       countWaiting: () => countWaiting(this.options.definition.modality, this.modelId),
@@ -182,21 +181,21 @@ export class BullConsumer<Payload extends object, Result extends object> impleme
   private restart(): void {
     this.restartCount += 1;
     const before = [...this.workers];
-    this.parts.store.renewWork();
+    this.dependencies.store.renewWork();
     this.openWorker();
     this.retire(before);
   }
 
-  /** Running jobs continue; their locks are renewed until they end. */
+  /** Closes workers. Running jobs continue, and their locks are renewed until they end. */
   private retire(workers: readonly OpenWorker[]): void {
     for (const worker of [...workers]) {
       void worker.close().finally(() => (this.workers = this.workers.filter((other) => other !== worker)));
     }
   }
 
-  /** BullMQ's processor: an exception fails the job, `UnrecoverableError` for good. */
+  /** BullMQ's processor: an exception fails the job, and `UnrecoverableError` fails it for good. */
   private async process(job: BullJob<JobEnvelope>, token: string): Promise<void> {
-    const { results, clock } = this.parts;
+    const { results, clock } = this.dependencies;
     const requestId = job.id ?? job.data.requestId;
     this.pickups += 1;
     if (this.isForAnother(job.data)) return await this.putOff(job, token);
@@ -205,13 +204,13 @@ export class BullConsumer<Payload extends object, Result extends object> impleme
       const { preferredWorkerId, mayUseSpareSlot } = job.data;
       if (mayUseSpareSlot === true) this.options.onSticky?.('spare');
       if (preferredWorkerId !== undefined)
-        this.options.onSticky?.(preferredWorkerId === this.parts.membership.ownId ? 'claimed' : 'taken-over');
+        this.options.onSticky?.(preferredWorkerId === this.dependencies.membership.ownId ? 'claimed' : 'taken-over');
     }
     const delivered = this.deliveredJob(job, token);
     const delivery = new JobDelivery(delivered, results, clock);
     this.running.set(requestId, { envelope: job.data, delivery });
     // Another cancel may have arrived since the check of the recent ones.
-    if (this.parts.cancels.wasCancelled(requestId)) delivery.abort(cancelledByCaller());
+    if (this.dependencies.cancels.wasCancelled(requestId)) delivery.abort(cancelledByCaller());
     try {
       const end = await delivery.run(this.options.handler);
       if (end.kind === 'handed-back') await this.handBack(job, token);
@@ -221,9 +220,12 @@ export class BullConsumer<Payload extends object, Result extends object> impleme
     }
   }
 
-  /** A job that has ended meanwhile needs nobody in particular. */
+  /**
+   * Returns true for a job that only another, living worker can run. A job that has ended in the meantime needs no
+   * particular worker.
+   */
   private isForAnother({ requestId, onlyWorkerId, cancelled, deadlineAtMs, replyTo }: JobEnvelope): boolean {
-    const { membership, cancels, clock } = this.parts;
+    const { membership, cancels, clock } = this.dependencies;
     if (onlyWorkerId === undefined || onlyWorkerId === membership.ownId || !membership.isAlive(onlyWorkerId))
       return false;
     if (cancelled === true || cancels.wasCancelled(requestId) || clock.nowMs() >= deadlineAtMs) return false;
@@ -235,9 +237,12 @@ export class BullConsumer<Payload extends object, Result extends object> impleme
     throw new DelayedError();
   }
 
-  /** The next worker takes it first. If the store does not respond, the job returns when its lock expires. */
+  /**
+   * Hands a job back, so that the next worker takes it first. If the store does not respond, the job returns when its
+   * lock expires.
+   */
   private async handBack({ id: jobId = '' }: BullJob<JobEnvelope>, token: string): Promise<void> {
-    const { store, warn } = this.parts;
+    const { store, warn } = this.dependencies;
     const [worker] = this.workers;
     if (worker === undefined) return;
     await store.handBack(worker, { jobId, token }).catch((error: unknown) => {
@@ -258,10 +263,10 @@ export class BullConsumer<Payload extends object, Result extends object> impleme
       refusal: checked instanceof PlatformError ? checked : null,
       failedBefore: job.attemptsMade,
       attempts: job.opts.attempts ?? 1,
-      servedBy: this.parts.membership.ownBackend ?? undefined,
-      replies: data.replyTo ? this.parts.publisher.writer(data.replyTo, data) : silentReplies,
+      servedBy: this.dependencies.membership.ownBackend ?? undefined,
+      replies: data.replyTo ? this.dependencies.publisher.writer(data.replyTo, data) : silentReplies,
       progress: (percent) => {
-        if (!data.replyTo) this.parts.progress.report({ requestId, modelId, attempt, percent });
+        if (!data.replyTo) this.dependencies.progress.report({ requestId, modelId, attempt, percent });
       },
       isLost: (runningMs) => this.isLost(job, token, runningMs > lockMs / 2),
     };
@@ -269,7 +274,7 @@ export class BullConsumer<Payload extends object, Result extends object> impleme
 
   private open(data: JobEnvelope): JobEnvelope | PlatformError {
     try {
-      return openEnvelope(data, this.parts.keys);
+      return this.dependencies.envelopes.open(data);
     } catch (error) {
       return PlatformError.from(error, 'INVALID_REQUEST');
     }
@@ -279,7 +284,10 @@ export class BullConsumer<Payload extends object, Result extends object> impleme
   private check(job: BullJob<JobEnvelope>, opened: JobEnvelope | PlatformError): JobEnvelope<Payload> | PlatformError {
     const taken = { isGivenUp: BullWorker.wasGivenUp(job), stalledBefore: job.stalledCounter };
     try {
-      const refusal = refusalOf(job.data, taken, { lastKnownState: this.lastKnownState, clock: this.parts.clock });
+      const refusal = refusalOf(job.data, taken, {
+        lastKnownState: this.lastKnownState,
+        clock: this.dependencies.clock,
+      });
       if (refusal !== null || opened instanceof PlatformError) return refusal ?? (opened as PlatformError);
       return { ...opened, payload: validatePayload(this.options.definition.payload, opened.payload) };
     } catch (error) {
@@ -287,21 +295,24 @@ export class BullConsumer<Payload extends object, Result extends object> impleme
     }
   }
 
-  /** A worker that was blocked past its lock may find that its job belongs to another: it must then stay silent. */
+  /**
+   * Returns true when the job belongs to another worker, because this one was blocked past its lock: it must then stay
+   * silent.
+   */
   private async isLost(job: BullJob<JobEnvelope>, token: string, couldBeLost: boolean): Promise<boolean> {
     if (!couldBeLost) return false;
     try {
       return !(await job.extendLock(token, this.options.definition.policy.lockMs));
     } catch (error) {
-      // BullMQ reports that the lock is another's, or gone; any other error leaves the decision to the fence of the
-      // row.
+      // BullMQ reports that the lock belongs to another worker or is gone. Any other error leaves the decision to the
+      // fence of the row.
       return error instanceof Error && /lock/i.test(error.message);
     }
   }
 
   private abortAbandoned(): void {
     for (const { envelope, delivery } of this.running.values()) {
-      if (envelope.replyTo !== null && this.parts.membership.isGone(envelope.replyTo))
+      if (envelope.replyTo !== null && this.dependencies.membership.isGone(envelope.replyTo))
         delivery.abort(cancelledByCaller());
     }
   }

@@ -1,14 +1,13 @@
 import type { JobsOptions } from 'bullmq';
 import type { StickyAssigner } from '../affinity/sticky-assigner.js';
-import type { FairPlace, FairTurn } from '../fairness/fair-order.js';
 import { PlaceAssigner } from '../fairness/place-assigner.js';
-import type { BullQueue, BullQueues } from './bull-queue.js';
-import { type JobDefinition, type JobEnvelope, queueName } from './job-definition.js';
-import { QueueKeys } from '../seal/queue-keys.js';
-import { sealEnvelope } from '../seal/sealed-envelope.js';
-import type { BulkOptions, EnqueueOptions, JobProducer, QueueCounts } from '../transport.js';
+import type { BullQueue, BullQueues } from '../stores/bull-queue.js';
+import { type JobDefinition, type JobEnvelope, queueName } from '../contract/job-definition.js';
+import type { EnvelopeSeal } from '../contract/seals.js';
+import type { BulkOptions, EnqueueOptions, JobProducer, QueueCounts } from '../contract/transport.js';
+import type { FairPlace, FairTurn } from '../contract/fair-turn.js';
 
-/** Wait before a job runs again on the same queue, doubled each time, in ms. */
+/** How long a job waits before it runs again on the same queue, in ms; doubled each time. */
 const retryDelayMs = 250;
 
 /** States in which no worker has the job. */
@@ -25,8 +24,8 @@ export class BullProducer implements JobProducer {
   /** Without an assigner no job is sticky. */
   constructor(
     private readonly queues: BullQueues,
+    private readonly envelopes: EnvelopeSeal,
     private readonly assigner: StickyAssigner | null = null,
-    private readonly keys: QueueKeys = new QueueKeys([]),
   ) {
     this.places = new PlaceAssigner((queue, turns) => this.queues.assignPlaces(queue, turns));
   }
@@ -48,17 +47,20 @@ export class BullProducer implements JobProducer {
     const key = routeKey ?? (() => envelope.requestId);
     const spareWorkerId = place?.goesFirst ? (this.assigner?.spareWorkerFor(envelope, key) ?? null) : null;
     if (spareWorkerId === null) return await this.add(envelope, options);
-    // Without a priority it runs before all that have one: its claim must fetch this job and no other.
+    // Without a priority it runs before all jobs that have one, because its claim must fetch exactly this job.
     await this.addFor(spareWorkerId, { ...envelope, mayUseSpareSlot: true }, { ...options, priority: undefined });
   }
 
-  /** Whatever happens to that worker, BullMQ lets any worker take the job when its delay ends. */
+  /**
+   * Adds a job that one worker is to claim. Whatever happens to that worker, BullMQ lets any worker take the job when
+   * its delay ends.
+   */
   private async addFor(workerId: string, envelope: JobEnvelope, options: JobsOptions): Promise<void> {
     await this.add(envelope, { ...options, delay: this.assigner?.stickyMs });
     this.assigner?.assigned(envelope, workerId);
   }
 
-  /** A single worker needs no claim: it takes the job in its turn. */
+  /** Adds a job that only one worker can run. A single worker needs no claim: it takes the job in its turn. */
   private async addOnlyFor(workerId: string, envelope: JobEnvelope, options: JobsOptions): Promise<void> {
     if (this.assigner?.hasChoice(envelope) !== true) return await this.add(envelope, options);
     await this.addFor(workerId, { ...envelope, preferredWorkerId: workerId }, options);
@@ -66,7 +68,7 @@ export class BullProducer implements JobProducer {
 
   private async add(envelope: JobEnvelope, options: JobsOptions): Promise<void> {
     const { modality, modelId } = envelope;
-    await this.call(modality, modelId, (queue) => queue.add(modality, sealEnvelope(envelope, this.keys), options));
+    await this.call(modality, modelId, (queue) => queue.add(modality, this.envelopes.seal(envelope), options));
   }
 
   async enqueueBulk(
@@ -80,7 +82,7 @@ export class BullProducer implements JobProducer {
     const jobs = await Promise.all(
       envelopes.map(async (envelope) => ({
         name: envelope.modality,
-        data: sealEnvelope(envelope, this.keys),
+        data: this.envelopes.seal(envelope),
         opts: jobOptions(definition, envelope, await this.placeOf(envelope, turnOf?.(envelope))),
       })),
     );
@@ -139,7 +141,7 @@ export class BullProducer implements JobProducer {
     return [...new Set(ranges.flat())];
   }
 
-  /** Jobs that any worker could take now: sticky jobs do not count while they are delayed. */
+  /** Counts the jobs that any worker could take now. Sticky jobs do not count while they are delayed. */
   async countReady(modality: string, modelId: string): Promise<number> {
     const counts = await this.call(modality, modelId, (queue) => queue.getJobCounts('wait', 'prioritized'));
     return (counts['wait'] ?? 0) + (counts['prioritized'] ?? 0);
@@ -159,7 +161,9 @@ export class BullProducer implements JobProducer {
   }
 }
 
-/** Jobs leave the store when they end, failed ones too: prompts must not stay behind. */
+/**
+ * Returns BullMQ's options. Jobs leave the store when they end, even failed ones, because prompts must not stay behind.
+ */
 function jobOptions(
   { policy }: JobDefinition<object, object>,
   { requestId }: JobEnvelope,
@@ -176,7 +180,7 @@ function jobOptions(
   };
 }
 
-/** A thousand jobs take slightly longer than one. */
+/** Returns the timeout for a number of jobs: a thousand take slightly longer than one. */
 function bulkTimeoutMs(count: number): number {
   return 1_500 + count;
 }

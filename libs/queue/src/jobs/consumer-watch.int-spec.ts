@@ -4,14 +4,14 @@ import { redisAvailable, startRedis } from '#test/redis';
 import { TcpProxy } from '#test/tcp-proxy';
 import { deferred, done, echoJob, sleep, until } from '../conformance/echo-job.conformance.js';
 import { collectResults, type ConformanceStore, envelopeFor, World } from '../conformance/fixture.conformance.js';
-import type { JobConsumer, JobResult, QueueTransport } from '../transport.js';
+import type { JobConsumer, JobResult, QueueTransport } from '../contract/transport.js';
 
 const maxWaitMs = 1_000;
 
 interface StalledStore {
   name: string;
   start: () => Promise<ConformanceStore>;
-  /** Records what a connection has sent over which a consumer learns of jobs. */
+  /** Records what was sent over the connection through which a consumer learns of jobs. */
   listens: string;
 }
 
@@ -95,7 +95,7 @@ describe.each(stores)('a consumer on $name', ({ name, start, listens }) => {
     expect(consumer.restarts).toBe(0);
   });
 
-  // On Postgres the connections that count waiting jobs are those that take jobs: a silent store is unavailable.
+  // On Postgres the same connections count and take jobs, so a silent store is unavailable.
   if (name === 'redis')
     it('that new connections do not help reports that it is stalled, until it takes jobs again', async () => {
       const first = await enqueue('first');

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { refusalOf, type TakenJob } from './delivery-checks.js';
-import type { JobEnvelope } from './job-definition.js';
+import type { JobEnvelope } from '../contract/job-definition.js';
 
 const nowMs = 1_000;
 const clock = { nowMs: () => nowMs, monotonicMs: () => nowMs };

@@ -1,11 +1,11 @@
 import type { Clock, PlatformError } from '#common';
-import type { JobEnvelope } from './job-definition.js';
+import type { JobEnvelope } from '../contract/job-definition.js';
 import { cancelledByCaller, deadlinePassed, workerLost } from './job-delivery.js';
 import { validateEnvelope } from './payload-validator.js';
 
 /** What the queue says about a job that it gives to a worker. */
 export interface TakenJob {
-  /** Taken from silent workers more often than its policy allows. */
+  /** True when the job was taken from silent workers more often than its policy allows. */
   isGivenUp: boolean;
   /** How often it was taken from a silent worker. */
   stalledBefore: number;
@@ -14,9 +14,9 @@ export interface TakenJob {
 /** What the worker knows about other processes. */
 export interface WorkerLastKnownState {
   wasCancelled(requestId: string): boolean;
-  /** The reader was there and is gone. */
+  /** Returns true when the reader was there and is gone. */
   isGone(replyAddress: string): boolean;
-  /** The reader is known and not gone. */
+  /** Returns true when the reader is known and not gone. */
   isHere(replyAddress: string): boolean;
 }
 

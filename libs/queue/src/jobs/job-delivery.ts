@@ -1,7 +1,7 @@
 import { type Clock, errorEntry, PlatformError, type JobUsage } from '#common';
-import type { JobEnvelope } from './job-definition.js';
-import { signResult } from '../signing/signed-result.js';
-import { backOffMs, pause } from '../backends/store-call.js';
+import type { JobEnvelope } from '../contract/job-definition.js';
+import { signResult } from '../trust/signing/signed-result.js';
+import { backOffMs, pause } from '../contract/store-call.js';
 import type {
   JobFailedEvent,
   JobFinishedEvent,
@@ -11,7 +11,7 @@ import type {
   JobResult,
   JobResultQueue,
   RunningJob,
-} from '../transport.js';
+} from '../contract/transport.js';
 
 /** One job in this worker's hands, as the queue sees it. */
 export interface DeliveredJob<Payload extends object> {
@@ -19,11 +19,11 @@ export interface DeliveredJob<Payload extends object> {
   /** How often the queue has already failed this job. */
   readonly failedBefore: number;
   readonly attempts: number;
-  /** See `JobStartedEvent`. */
+  /** Pools and process id of the worker, as in `JobStartedEvent`. */
   readonly servedBy?: string;
   readonly replies: ReplyWriter;
   readonly progress: (percent: number) => void;
-  /** A reason not to run it at all. */
+  /** Why the job is not run at all, or null when it is. */
   readonly refusal: PlatformError | null;
   /** True when the queue has given the job to another worker since. */
   isLost(runningMs: number): Promise<boolean>;
@@ -110,17 +110,20 @@ export class JobDelivery<Payload extends object> {
 
   private armDeadline(): void {
     const leftMs = this.job.envelope.deadlineAtMs - this.clock.nowMs();
-    // Timers hold at most 2^31 ms; a later deadline is none for a job.
+    // Timers hold at most 2^31 ms, and no job runs that long.
     this.deadline = setTimeout(() => this.abort(deadlinePassed()), Math.min(leftMs, 2 ** 31 - 1));
   }
 
-  /** A handler that stopped by itself counts as stopped by the caller. */
+  /** Returns why the handler stopped. A handler that stopped by itself counts as stopped by the caller. */
   private abortReason(): PlatformError {
     const reason: unknown = this.abortController.signal.reason;
     return reason instanceof PlatformError ? reason : cancelledByCaller();
   }
 
-  /** A stop is no fault of the job: it uses up no attempt, and only the deadline ends a job that is handed back for ever. */
+  /**
+   * Returns true for a job that its worker hands back because it stops. That uses up no attempt; only the deadline ends
+   * a job that is handed back forever.
+   */
   private isHandedBack(error: PlatformError | null): boolean {
     return this.isStopping && this.job.attempts > 1 && error === this.abortController.signal.reason;
   }
@@ -132,7 +135,7 @@ export class JobDelivery<Payload extends object> {
     return action === 'same-job' || failedBefore === 0;
   }
 
-  /** The result is money: it is reported before the job leaves the queue, however long that takes. */
+  /** Reports the result before the job leaves the queue, however long that takes, because the result is money. */
   private async report({ status, error, usage, executionMs, artifacts }: Decision): Promise<void> {
     const { envelope, failedBefore, servedBy } = this.job;
     const result: JobResult = {

@@ -1,18 +1,20 @@
 import { randomUUID } from 'node:crypto';
-import { type BullJob, type BullQueues, openWorker } from './bull-queue.js';
-import { settlesWithin } from '../backends/store-call.js';
-import type { Store } from '../backends/store.js';
-import type { JobResult, JobResultQueue, PendingResults } from '../transport.js';
+import { jobResultQueueName } from '../contract/job-definition.js';
+import { type BullJob, type BullQueues, openWorker } from '../stores/bull-queue.js';
+import { settlesWithin } from '../contract/store-call.js';
+import type { Store } from '../contract/store.js';
+import type { JobResult, JobResultQueue, PendingResults } from '../contract/transport.js';
 
-export const jobResultQueueName = 'job-results';
-
-/** Results per job of the queue. */
+/** The most results per job of the queue. */
 const resultsPerJob = 100;
 
-/** Jobs of each state that a check names. */
+/** The most jobs of each state that a check names. */
 const idsPerPage = 1_000;
 
-/** Concurrent reports: results need no order, and must not wait for a slow one. Fewer are larger, and cost less. */
+/**
+ * How many reports run at once. Results need no order and must not wait for a slow report; fewer reports are larger and
+ * cost less.
+ */
 const writesAtOnce = 2;
 
 /** Unlimited attempts: the largest count that Postgres can store. */
@@ -28,7 +30,7 @@ const defaultLockMs = 10_000;
 /** How long handlers may take to end when the process stops, in ms. */
 const finalHandlersMs = 5_000;
 
-/** Jobs of results that one process handles at once. */
+/** How many jobs of results one process handles at once. */
 const concurrency = 8;
 
 export interface JobResultBatch {
@@ -48,8 +50,8 @@ export interface BullResultQueueOptions {
 }
 
 /**
- * Results as jobs of one durable queue. Those reported while another report is in progress share the next job, like a
- * database's group commit: many jobs that end together cost one write.
+ * Results as jobs of one durable queue. Results that are reported while another report is in progress share the next
+ * job, like a database's group commit: many jobs that end together cost one write.
  */
 export class BullResultQueue implements JobResultQueue {
   private readonly workers = new Set<{ close(): Promise<void> }>();
@@ -71,7 +73,7 @@ export class BullResultQueue implements JobResultQueue {
 
   async pending(): Promise<PendingResults> {
     return this.queues.call(jobResultQueueName, async (queue) => {
-      // Postgres reads one state after the other: in this order no moving job is missed.
+      // Postgres reads one state after the other. In this order no moving job is missed.
       const states = ['active', 'delayed', 'wait', 'active'] as const;
       const ids = await queue.backend.getRanges([...states], 0, idsPerPage - 1, true);
       const [active = [], postponed = [], waiting = [], activeSince = []] = ids;
@@ -100,7 +102,7 @@ export class BullResultQueue implements JobResultQueue {
 
   private async write(): Promise<void> {
     this.writing += 1;
-    // One turn of the event loop, so that what ends together is written together.
+    // Wait for one turn of the event loop, so that results of jobs that end together are written together.
     await new Promise((resolve) => setImmediate(resolve));
     while (this.waiting.length > 0) {
       const batch = this.waiting.splice(0, resultsPerJob);
@@ -149,8 +151,8 @@ const settings = {
 };
 
 /**
- * Runs the handler for each result; rejected ones stay in the job, which is retried. What is no batch, which no process of
- * ours writes, is passed on as one result, so that the handler refuses it.
+ * Runs the handler for each result. Rejected results stay in the job, which is retried. Data that is not a batch, and
+ * that no process of Sluice writes, is passed on as one result, so that the handler refuses it.
  */
 export async function handleBatch(
   job: BullJob<JobResultBatch>,

@@ -1,6 +1,6 @@
 import { PlatformError } from '#common';
 import { toInstance } from '#platform/validation';
-import type { JobEnvelope, PayloadClass } from './job-definition.js';
+import type { JobEnvelope, PayloadClass } from '../contract/job-definition.js';
 
 /**
  * Returns the payload as an instance of its class. The worker checks again what the api checked, because during a
@@ -14,7 +14,7 @@ export function validatePayload<Payload extends object>(type: PayloadClass<Paylo
   }
 }
 
-/** Rejects anything but an envelope; its fields decide about deadlines and money, so none is guessed. */
+/** Rejects anything but an envelope. Its fields decide about deadlines and money, so none is guessed. */
 export function validateEnvelope(envelope: Partial<JobEnvelope>): void {
   const { requestId, modality, modelId, attempt, deadlineAtMs, replyTo } = envelope;
   const texts = [requestId, modality, modelId].every((text) => typeof text === 'string' && text !== '');

@@ -4,7 +4,7 @@ import { type PickupCheck, type PickupDecision, PickupWatch } from './pickup-wat
 const timeoutMs = 1_000;
 const everyMs = 200;
 
-/** Checks every 200 ms; each step names its deviations from: three wait, there is capacity, none was taken. */
+/** Checks every 200 ms. Each step states its deviations from: three jobs wait, there is capacity, none was taken. */
 function watched(steps: Partial<PickupCheck>[], watch = new PickupWatch(timeoutMs)): PickupDecision[] {
   return steps.map((step, index) =>
     watch.check({ atMs: index * everyMs, waiting: 3, hasCapacity: true, pickups: 0, ...step }),

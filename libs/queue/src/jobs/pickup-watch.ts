@@ -1,24 +1,24 @@
 /** One check of a consumer and its queue. */
 export interface PickupCheck {
-  /** On a monotonic clock. */
+  /** Time of the check, on a monotonic clock. */
   atMs: number;
   /** Jobs that any worker could take now; null when the store did not say. */
   waiting: number | null;
-  /** Whether the consumer has capacity for another job. */
+  /** True when the consumer has capacity for another job. */
   hasCapacity: boolean;
-  /** Jobs it has taken since its start. */
+  /** How many jobs it has taken since its start. */
   pickups: number;
 }
 
 export type PickupDecision = 'listening' | 'restart' | 'stalled';
 
-/** Reconnects before the consumer counts as stalled. */
+/** How many reconnects come before the consumer counts as stalled. */
 const maxRestarts = 2;
 
-/** Reconnects older than this multiple of the silence no longer count. */
+/** The multiple of the silence after which a reconnect no longer counts. */
 const rememberedTimeouts = 10;
 
-/** No single check adds more than this part of the silence: a blocked process has received nothing by itself. */
+/** The largest part of the silence that one check may add: a blocked process has received nothing either. */
 const maxPerCheck = 1 / 3;
 
 /**
@@ -31,7 +31,7 @@ export class PickupWatch {
   private restartedAtMs: number[] = [];
   private hasStalled = false;
 
-  /** `maxWaitMs` of silence is too much. */
+  /** Takes the silence that is too long, in ms. */
   constructor(private readonly timeoutMs: number) {}
 
   /** True from the decision `stalled` until a job is taken. */

@@ -1,11 +1,11 @@
 import type { Clock } from '#common';
 import { type PickupCheck, PickupWatch } from './pickup-watch.js';
 
-/** Checks the queue several times within the tolerated silence. */
+/** How many times the queue is checked within the tolerated silence. */
 const checksPerTimeout = 5;
 
 export interface QueueWatchdogDependencies {
-  /** For the log: `chat.<model>`. */
+  /** Name of the queue for the log: `chat.<model>`. */
   queue: string;
   countWaiting: () => Promise<number>;
   consumer: () => Pick<PickupCheck, 'hasCapacity' | 'pickups'>;
@@ -22,7 +22,7 @@ export class QueueWatchdog {
 
   constructor(
     private readonly timeoutMs: number,
-    private readonly parts: QueueWatchdogDependencies,
+    private readonly dependencies: QueueWatchdogDependencies,
   ) {
     this.watch = new PickupWatch(timeoutMs);
   }
@@ -44,7 +44,7 @@ export class QueueWatchdog {
   }
 
   private async check(): Promise<void> {
-    const { queue, countWaiting, consumer, restart, clock, warn } = this.parts;
+    const { queue, countWaiting, consumer, restart, clock, warn } = this.dependencies;
     this.isChecking = true;
     const waiting = await countWaiting().catch(() => null);
     this.isChecking = false;

@@ -1,7 +1,7 @@
 import { type DynamicModule, type FactoryProvider, Inject, Module, type OnApplicationShutdown } from '@nestjs/common';
 import { Logger } from '#platform/logging';
-import { createTransport } from '../backends/create-transport.js';
-import { QueueTransport, type TransportOptions } from '../transport.js';
+import { createTransport } from '../transport/create-transport.js';
+import { QueueTransport, type TransportOptions } from '../contract/transport.js';
 
 const transportOptions = Symbol('TransportOptions');
 

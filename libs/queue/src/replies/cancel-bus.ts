@@ -1,10 +1,10 @@
-import { storeCall } from '../backends/store-call.js';
-import type { BusSender, SignedBus } from '../bus/signed-bus.js';
-import type { CancelBus } from '../transport.js';
+import { storeCall } from '../contract/store-call.js';
+import type { CancelBus } from '../contract/transport.js';
+import type { BusSender, VerifiedBus } from '../contract/message-bus.js';
 
 const channel = 'cancel';
 
-/** Cancels kept for jobs that have not been picked up yet; the oldest are dropped first. */
+/** How many cancels are kept for jobs that have not been picked up yet; the oldest are dropped first. */
 const rememberedCancels = 10_000;
 
 /** Cancels over the store's bus. Remembers recent ones, so that a cancel may arrive before its job is picked up. */
@@ -13,7 +13,7 @@ export class BusCancels implements CancelBus {
   private readonly recent = new Set<string>();
   private unsubscribe: () => void = () => undefined;
 
-  constructor(private readonly bus: SignedBus) {}
+  constructor(private readonly bus: VerifiedBus) {}
 
   async start(): Promise<void> {
     this.unsubscribe = await this.bus.subscribe(channel, (text, sender) => this.receive(text, sender));

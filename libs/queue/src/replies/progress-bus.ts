@@ -1,30 +1,30 @@
 import type { Clock } from '#common';
-import type { MessageBus } from '../backends/store.js';
-import type { QueueKeys } from '../seal/queue-keys.js';
-import type { JobProgress, ProgressBus } from '../transport.js';
+import type { JobProgress, ProgressBus } from '../contract/transport.js';
+import type { MessageBus } from '../contract/message-bus.js';
+import type { Seals } from '../contract/seals.js';
 
 const channel = 'progress';
 
 /** Interval between two reports of one job, in ms. */
 const everyMs = 1_000;
 
-/** The database has no larger one. */
+/** The largest attempt that the database can store. */
 const maxAttempt = 2 ** 31 - 1;
 
-/** Jobs whose last report is remembered; the oldest are dropped first. */
+/** How many jobs' last reports are remembered; the oldest are dropped first. */
 const rememberedJobs = 10_000;
 
 type Report = Omit<JobProgress, 'modelId'>;
 
 interface ProgressMessage {
   modelId: string;
-  /** As JSON, sealed where there are keys. */
+  /** The report as JSON, sealed when there are keys. */
   report: string;
 }
 
 /**
- * Progress over the store's bus, throttled per job. Sealed with the key of the model where there are keys: workers of other
- * pools learn no ids of running jobs, and report nothing for them.
+ * Progress over the store's bus, throttled per job. With keys, reports are sealed with the key of the model: workers of
+ * other pools learn no ids of running jobs, and cannot report progress for them.
  */
 export class BusProgress implements ProgressBus {
   private readonly listeners = new Set<(progress: JobProgress) => void>();
@@ -34,7 +34,7 @@ export class BusProgress implements ProgressBus {
   constructor(
     private readonly bus: MessageBus,
     private readonly clock: Clock,
-    private readonly keys: QueueKeys,
+    private readonly seals: Seals,
   ) {}
 
   async start(): Promise<void> {
@@ -50,7 +50,7 @@ export class BusProgress implements ProgressBus {
     if (this.sentAtMs.size > rememberedJobs) this.sentAtMs.delete(this.sentAtMs.keys().next().value ?? '');
     const whole = Math.min(100, Math.max(0, Math.floor(percent)));
     const text = this.write(modelId, { requestId, attempt, percent: whole });
-    // An unavailable store loses a report and no more.
+    // An unavailable store loses only a report.
     if (text !== null) this.bus.publish(channel, text).catch(() => undefined);
   }
 
@@ -65,15 +65,15 @@ export class BusProgress implements ProgressBus {
   }
 
   private receive(text: string): void {
-    // Most processes have no listener.
+    // Most processes have no listener, and need not read the message.
     if (this.listeners.size === 0) return;
     const progress = this.read(JSON.parse(text) as Partial<ProgressMessage> | null);
     if (progress !== null) for (const listener of this.listeners) listener(progress);
   }
 
   private write(modelId: string, report: Report): string | null {
-    const seal = this.keys.sealOf(modelId);
-    if (seal === null && !this.keys.isEmpty) return null;
+    const seal = this.seals.sealOf(modelId);
+    if (seal === null && !this.seals.isEmpty) return null;
     const text = JSON.stringify(report);
     return JSON.stringify({ modelId, report: seal?.seal(placeOf(modelId), text) ?? text } satisfies ProgressMessage);
   }
@@ -82,8 +82,8 @@ export class BusProgress implements ProgressBus {
   private read(message: Partial<ProgressMessage> | null): JobProgress | null {
     const { modelId, report } = message ?? {};
     if (typeof modelId !== 'string' || typeof report !== 'string') return null;
-    const seal = this.keys.sealOf(modelId);
-    if (seal === null && !this.keys.isEmpty) return null;
+    const seal = this.seals.sealOf(modelId);
+    if (seal === null && !this.seals.isEmpty) return null;
     try {
       const text = seal?.open(placeOf(modelId), report) ?? report;
       const { requestId, attempt, percent } = JSON.parse(text) as Report;

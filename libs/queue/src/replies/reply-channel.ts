@@ -4,13 +4,12 @@ import { decodeFrame, type FramePart, type ResendRequest } from './reply-frame.j
 import { HeldReplies, ReplySubscriber } from './reply-subscriber.js';
 import { ReplyPublisher } from './reply-publisher.js';
 import { BufferedReplyStream } from './reply-stream.js';
-import { pause } from '../backends/store-call.js';
-import type { SignedBus } from '../bus/signed-bus.js';
-import { everyModel } from '../seal/queue-keys.js';
-import type { SealedReplyLink } from '../seal/sealed-reply-link.js';
-import type { AnsweredRequest, ReplyChannel, ReplyStream, ReplyWriter } from '../transport.js';
+import { pause } from '../contract/store-call.js';
+import type { AnsweredRequest, ReplyChannel, ReplyStream, ReplyWriter } from '../contract/transport.js';
+import { everyModel, type ScopedReplyLink } from '../contract/seals.js';
+import type { VerifiedBus } from '../contract/message-bus.js';
 
-/** Bytes one reply stream may buffer for a slow reader. */
+/** How many bytes one reply stream may buffer for a slow reader. */
 export const defaultReplyBufferBytes = 4 * 1_024 * 1_024;
 
 const resendChannel = 'reply_resend';
@@ -18,23 +17,23 @@ const resendChannel = 'reply_resend';
 /** When a disconnected reader asks again, in ms after the disconnect: senders reconnect at their own times. */
 const resendDelaysMs = [0, 250, 750, 2_000, 4_000];
 
-/** Called for each request with a reply stream here. */
+/** Follows each request that has a reply stream in this process. */
 export interface SlotFollower {
-  /** The first events of a delivery have arrived. */
+  /** Called when the first events of a delivery have arrived. */
   began(requestId: string): void;
-  /** Its reply stream is closed. */
+  /** Called when its reply stream is closed. */
   ended(requestId: string): void;
 }
 
 /**
- * The reply channel of one process: one address, one reader, a reply stream per open request; and the publisher of what
+ * The reply channel of one process: one address, one reader, a reply stream per open request, and the publisher of what
  * it sends.
  */
 export class LinkedReplyChannel implements ReplyChannel {
   readonly address = randomBytes(8).toString('hex');
   readonly publisher: ReplyPublisher;
   private readonly streams = new Map<string, { modelId: string; stream: BufferedReplyStream }>();
-  /** By scope of the senders: those of one model cannot disturb the order of another's messages. */
+  /** Subscribers by scope, so that senders of one model cannot disturb the order of another's messages. */
   private readonly subscribers = new Map<string, ReplySubscriber>();
   private readonly held = new HeldReplies();
   private reading: Promise<{ close(): Promise<void> }> | null = null;
@@ -42,8 +41,8 @@ export class LinkedReplyChannel implements ReplyChannel {
   private closed = false;
 
   constructor(
-    private readonly link: SealedReplyLink,
-    private readonly bus: SignedBus,
+    private readonly link: ScopedReplyLink,
+    private readonly bus: VerifiedBus,
     private readonly replyBufferBytes: number,
     private readonly follower: SlotFollower | null = null,
   ) {
@@ -117,8 +116,7 @@ export class LinkedReplyChannel implements ReplyChannel {
   }
 
   /**
-   * Asks every sender for what this process may have missed. What none has any more, the reply streams notice or wait
-   * for.
+   * Asks every sender for what this process may have missed. The reply streams notice what no sender has any longer.
    */
   private async askAgain(): Promise<void> {
     if (this.asking) return;
@@ -126,9 +124,9 @@ export class LinkedReplyChannel implements ReplyChannel {
     for (const delayMs of resendDelaysMs) {
       await pause(delayMs);
       if (this.closed) return;
-      // One for each scope: what the workers of a model have sent makes no message of others longer.
-      for (const [scope, each] of this.subscribers) {
-        const request: ResendRequest = { address: this.address, next: { [scope]: each.expected() } };
+      // One request for each scope, so that the workers of one model cannot lengthen the requests for others.
+      for (const [scope, subscriber] of this.subscribers) {
+        const request: ResendRequest = { address: this.address, next: { [scope]: subscriber.expected() } };
         // A request that cannot be sent is repeated with the next delay.
         await this.bus.publish(resendChannel, JSON.stringify(request)).catch(() => undefined);
       }

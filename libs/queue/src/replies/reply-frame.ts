@@ -1,4 +1,4 @@
-import type { ReplyEvent } from '../transport.js';
+import type { ReplyEvent } from '../contract/transport.js';
 
 /**
  * Events of one request inside a message. `stream` names one writer of one delivery of the job: a second delivery
@@ -18,34 +18,34 @@ export interface Frame {
   parts: FramePart[];
 }
 
-/** Ids of requests have some 40 characters. */
+/** The longest id of a request; ids have some 40 characters. */
 const maxNameLength = 200;
 
-/** Names of senders are sent back to all of them, thousands in one message. */
+/** The longest name of a sender. Names are sent back to all senders, thousands in one message. */
 const senderName = /^[\w.-]{1,40}$/;
 
-type WirePart = [requestId: string, stream: string, first: number, events: ReplyEvent[]];
-type WireFrame = [sender: string, number: number, parts: WirePart[]];
+type PartTuple = [requestId: string, stream: string, first: number, events: ReplyEvent[]];
+type FrameTuple = [sender: string, number: number, parts: PartTuple[]];
 
 export function encodeFrame({ sender, number, parts }: Frame): string {
-  const wire = parts.map(({ requestId, stream, first, events }): WirePart => [requestId, stream, first, events]);
-  return JSON.stringify([sender, number, wire] satisfies WireFrame);
+  const partTuples = parts.map(({ requestId, stream, first, events }): PartTuple => [requestId, stream, first, events]);
+  return JSON.stringify([sender, number, partTuples] satisfies FrameTuple);
 }
 
-/** Returns null for what is no frame: its sender may be a worker that does as it likes. */
+/** Returns null for a text that is not a frame, because its sender may be a compromised worker. */
 export function decodeFrame(text: string): Frame | null {
   const value = parsed(text);
   if (!Array.isArray(value)) return null;
-  const [sender, number, wire] = value as Partial<WireFrame>;
+  const [sender, number, partTuples] = value as Partial<FrameTuple>;
   if (
     !isName(sender) ||
     !senderName.test(sender) ||
     !isNumber(number) ||
-    !Array.isArray(wire) ||
-    !wire.every(isWirePart)
+    !Array.isArray(partTuples) ||
+    !partTuples.every(isPartTuple)
   )
     return null;
-  const parts = wire.map(([requestId, stream, first, events]) => ({ requestId, stream, first, events }));
+  const parts = partTuples.map(([requestId, stream, first, events]) => ({ requestId, stream, first, events }));
   return { sender, number, parts };
 }
 
@@ -57,9 +57,9 @@ function parsed(text: string): unknown {
   }
 }
 
-function isWirePart(part: unknown): part is WirePart {
+function isPartTuple(part: unknown): part is PartTuple {
   if (!Array.isArray(part)) return false;
-  const [requestId, stream, first, events] = part as Partial<WirePart>;
+  const [requestId, stream, first, events] = part as Partial<PartTuple>;
   return (
     isName(requestId) &&
     isName(stream) &&
@@ -69,7 +69,7 @@ function isWirePart(part: unknown): part is WirePart {
   );
 }
 
-/** Names are remembered. */
+/** Returns true for a name that is short enough to be remembered. */
 function isName(value: unknown): value is string {
   return typeof value === 'string' && value.length <= maxNameLength;
 }
@@ -78,14 +78,14 @@ function isNumber(value: unknown): value is number {
   return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0;
 }
 
-/** A reader's request to the senders of a scope when messages may be missing: all from these numbers on, or all. */
+/** A reader's request to the senders of a scope when messages may be missing: all messages from these numbers on. */
 export interface ResendRequest {
   address: string;
-  /** The next number expected, by scope and sender; of a sender that is not named, all it has. */
+  /** The next expected number, by scope and sender. A sender that is not named sends everything it still has. */
   next: Record<string, Record<string, number>>;
 }
 
-/** The last event of a request, which completes its reply stream. */
+/** Returns true for the last event of a request, which completes its reply stream. */
 export function isFinal(event: ReplyEvent): boolean {
   return event.type === 'job-finished' || event.type === 'job-failed';
 }

@@ -1,23 +1,26 @@
 import { randomBytes } from 'node:crypto';
 import { encodeFrame, type FramePart, type ResendRequest } from './reply-frame.js';
 import { resendableMs } from './reply-subscriber.js';
-import { backOffMs, pause, settlesWithin } from '../backends/store-call.js';
-import type { ReplyTarget, SealedReplyLink } from '../seal/sealed-reply-link.js';
-import type { AnsweredRequest, ReplyEvent, ReplyWriter } from '../transport.js';
+import { backOffMs, pause, settlesWithin } from '../contract/store-call.js';
+import type { AnsweredRequest, ReplyEvent, ReplyWriter } from '../contract/transport.js';
+import type { ReplyTarget, ScopedReplyLink } from '../contract/seals.js';
 
-/** Events per message: enough to amortize it, few enough not to delay the first of them. */
+/** The most events per message: enough to amortize it, few enough not to delay the first event. */
 const eventsPerMessage = 1_000;
 
 /**
- * Events kept for one address while the store is unavailable; beyond it the address is abandoned, and its reply streams
- * see a gap.
+ * How many events are kept for one address while the store is unavailable. Beyond it the address is abandoned, and its
+ * reply streams see a gap.
  */
 const maxWaitingEvents = 200_000;
 
 /** How long a message is retried before its address is abandoned, in ms. */
 const giveUpAfterMs = 30_000;
 
-/** Sent messages kept for a reader that lost some: the newest characters, for this long after the last one. */
+/**
+ * Bounds on sent messages that are kept for a reader that lost some: their newest characters, and the time after the
+ * last one.
+ */
 const maxSentCharacters = 2 * 1_024 * 1_024;
 
 interface StreamState {
@@ -37,7 +40,7 @@ export class ReplyPublisher {
   private readonly processName = randomBytes(6).toString('base64url');
   private counter = 0;
 
-  constructor(private readonly link: Pick<SealedReplyLink, 'scopeOf' | 'send'>) {}
+  constructor(private readonly link: Pick<ScopedReplyLink, 'scopeOf' | 'send'>) {}
 
   writer(address: string, { requestId, modelId }: AnsweredRequest): ReplyWriter {
     const scope = this.link.scopeOf(modelId);
@@ -47,7 +50,7 @@ export class ReplyPublisher {
     return { send: (...events) => this.queueOf({ address, scope }).push(stream, events) };
   }
 
-  /** Sends again what a reader misses, as far as it is still available. */
+  /** Resends what a reader misses, as far as it is still available. */
   resend({ address, next }: ResendRequest): void {
     for (const queue of this.addresses.values()) if (queue.target.address === address) queue.resend(next);
   }
@@ -90,7 +93,7 @@ class AddressQueue {
   private idle: NodeJS.Timeout | undefined;
 
   constructor(
-    private readonly link: Pick<SealedReplyLink, 'send'>,
+    private readonly link: Pick<ScopedReplyLink, 'send'>,
     readonly target: ReplyTarget,
     private readonly sender: string,
     private readonly onIdle: () => void,
@@ -106,7 +109,7 @@ class AddressQueue {
 
   resend(next: ResendRequest['next']): void {
     const known = next[this.target.scope];
-    // A request is for the scopes that it names.
+    // A request concerns only the scopes that it names.
     if (known === undefined) return;
     const from = known[this.sender] ?? 0;
     const missing = this.sent.filter(({ number }) => number >= from);
@@ -172,7 +175,7 @@ class AddressQueue {
         await this.link.send(this.target, messages);
         return true;
       } catch {
-        // Sent again below: the reader drops what it has already seen.
+        // The messages are resent below, and the reader drops what it has already seen.
         if (performance.now() > giveUpAt) return false;
         await pause(backOffMs(failures));
       }
@@ -181,7 +184,7 @@ class AddressQueue {
 
   private giveUp(): void {
     for (const stream of this.waiting) {
-      // Counted as sent: the reader must see the gap.
+      // The events count as sent, so that the reader sees the gap.
       stream.sent += stream.waiting.length;
       stream.waiting = [];
     }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { BufferedReplyStream } from './reply-stream.js';
-import type { ReplyEvent } from '../transport.js';
+import type { ReplyEvent } from '../contract/transport.js';
 
 const text = (value: string) => ({ type: 'text-delta', value }) as ReplyEvent;
 const final: ReplyEvent = { type: 'job-finished' };

@@ -1,6 +1,6 @@
 import { PlatformError } from '#common';
 import { type FramePart, isFinal } from './reply-frame.js';
-import type { ReplyEvent, ReplyStream } from '../transport.js';
+import type { ReplyEvent, ReplyStream } from '../contract/transport.js';
 
 interface Reader {
   resolve(result: IteratorResult<ReplyEvent, undefined>): void;
@@ -45,7 +45,7 @@ export class BufferedReplyStream implements ReplyStream, AsyncIterator<ReplyEven
     });
   }
 
-  /** Called when a `for await` ends early. */
+  /** Closes the stream when a `for await` ends early. */
   return(): Promise<IteratorResult<ReplyEvent, undefined>> {
     this.close();
     return Promise.resolve({ done: true, value: undefined });
@@ -79,7 +79,7 @@ export class BufferedReplyStream implements ReplyStream, AsyncIterator<ReplyEven
     if (stream === this.stream) return true;
     if (this.staleStreams?.has(stream)) return false;
     if (first === 0) {
-      // A new delivery of the job: what the previous one still sends is no longer the response.
+      // The job was delivered again: what the previous delivery still sends is no longer the response.
       if (this.stream !== null) (this.staleStreams ??= new Set()).add(this.stream);
       this.stream = stream;
       this.nextNumber = 0;

@@ -19,7 +19,7 @@ describe('reply subscriber', () => {
           ...Array.from({ length: left }, (_value, number) => frame('l', number)),
           ...Array.from({ length: right }, (_value, number) => frame('r', number)),
         ];
-        // Every message at least once, some twice.
+        // Delivers every message at least once, and some twice.
         return fc
           .tuple(fc.shuffledSubarray(frames), fc.shuffledSubarray(frames, { minLength: frames.length }))
           .map(([some, all]) => ({ left, right, frames: [...some, ...all] }));
@@ -73,7 +73,7 @@ describe('reply subscriber', () => {
     expect(seen.filter((requestId) => requestId.startsWith('honest'))).toEqual([]);
     subscriber.receive(frame('honest', 0), million);
     expect(seen.slice(given)).toEqual(['honest0', 'honest1']);
-    // Small ones count for more than their text.
+    // Small messages count for more than their text.
     for (let number = 2; number <= 100_000; number += 1) subscriber.receive(frame('many', number), 1);
     expect(seen.length).toBeGreaterThan(30_000);
     subscriber.close();
@@ -89,7 +89,7 @@ describe('reply subscriber', () => {
       );
     const [honest, loud] = [open(), open()];
     honest.receive(frame('honest', 1), 3 * million);
-    // Each of its senders holds less than the honest one.
+    // Each of the attacker's senders holds less than the honest one.
     for (let sender = 0; sender < 60; sender += 1) loud.receive(frame(`s${sender}.`, 1), million);
     expect(seen.length).toBeGreaterThan(20);
     expect(seen).not.toContain('honest1');

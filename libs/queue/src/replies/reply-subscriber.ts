@@ -3,13 +3,16 @@ import type { Frame, FramePart } from './reply-frame.js';
 /** How long later messages wait for a missing one, in ms; afterwards the reply streams see the gap. */
 const maxWaitMs = 5_000;
 
-/** Senders whose numbers are kept; those silent for longest are dropped first. */
+/** How many senders' numbers are kept. The sender that was silent for longest is dropped first. */
 const rememberedSenders = 5_000;
 
-/** How long a sender keeps what it has sent, in ms: from one that was silent for longer, nothing is missing. */
+/** How long a sender keeps what it has sent, in ms. Nothing is missing from a sender that was silent for longer. */
 export const resendableMs = 60_000;
 
-/** Characters of messages that wait for missing ones, of all scopes together, and what each counts besides its text. */
+/**
+ * How many characters may wait for missing messages in all scopes together, and what each message counts in addition to
+ * its text.
+ */
 const maxHeldCharacters = 32 * 1_024 * 1_024;
 const frameCharacters = 500;
 
@@ -26,7 +29,10 @@ interface SenderState {
   timer: NodeJS.Timeout | null;
 }
 
-/** What all subscribers of a process hold together. The one that holds most makes room, so that others keep theirs. */
+/**
+ * What all subscribers of a process hold together. The subscriber that holds most makes room, so that others keep
+ * theirs.
+ */
 export class HeldReplies {
   private readonly subscribers = new Set<ReplySubscriber>();
   private characters = 0;
@@ -60,12 +66,12 @@ export class ReplySubscriber {
     all.add(this);
   }
 
-  /** Characters of messages that wait for missing ones. */
+  /** Counts the characters of messages that wait for missing ones. */
   get holds(): number {
     return this.heldCharacters;
   }
 
-  /** `characters` of the message that the frame came in. */
+  /** Takes a frame and the `characters` of its message. */
   receive(frame: Frame, characters: number): void {
     const state = this.stateOf(frame.sender);
     state.heardAtMs = performance.now();
@@ -75,14 +81,14 @@ export class ReplySubscriber {
     this.releaseInOrder(state);
   }
 
-  /** The next number expected of each sender that may still have what was lost. */
+  /** Returns the next expected number of each sender that may still have what was lost. */
   expected(): Record<string, number> {
     const now = performance.now();
     const recent = [...this.senders].filter(([, { heardAtMs }]) => now - heardAtMs < resendableMs);
     return Object.fromEntries(recent.map(([sender, { next }]) => [sender, next]));
   }
 
-  /** Those that hold most first: who sends much without what comes before makes room for the others. */
+  /** Senders that hold most come first: one that sends much without the message before it makes room for the others. */
   giveUpHalf(): void {
     const half = this.heldCharacters / 2;
     const largest = [...this.holding].toSorted((left, right) => right.heldCharacters - left.heldCharacters);

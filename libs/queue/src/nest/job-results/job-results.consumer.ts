@@ -2,13 +2,9 @@ import { InjectQueue, OnWorkerEvent, Processor, WorkerHost } from '@nestjs/bullm
 import { Inject, type OnModuleDestroy, type OnModuleInit } from '@nestjs/common';
 import type { Job, Queue, Worker } from 'bullmq';
 import { Logger } from '#platform/logging';
-import { JobResultHandler } from '../../jobs/job-result-handler.js';
-import {
-  handleBatch,
-  type JobResultBatch,
-  jobResultQueueName,
-  jobResultWorkerOptions,
-} from '../../jobs/job-result-queue.js';
+import { JobResultHandler } from '../../contract/job-result-handler.js';
+import { handleBatch, type JobResultBatch, jobResultWorkerOptions } from '../../jobs/job-result-queue.js';
+import { jobResultQueueName } from '../../contract/job-definition.js';
 
 /** Hands each result of a batch to the handler; the batch is retried with those that it rejected. */
 @Processor(jobResultQueueName, jobResultWorkerOptions())
@@ -34,7 +30,7 @@ export class JobResultsConsumer extends WorkerHost<Worker> implements OnModuleIn
     this.logger.warn({ error }, `Worker of ${jobResultQueueName} reported an error.`);
   }
 
-  /** Before the transport closes its connections, which the batches under way still need. */
+  /** Closes before the transport does, whose connections the batches in progress still need. */
   async onModuleDestroy(): Promise<void> {
     await this.worker.close();
   }

@@ -1,10 +1,10 @@
 import { BullModule } from '@nestjs/bullmq';
 import { type DynamicModule, Module, type ModuleMetadata } from '@nestjs/common';
-import { BullTransport } from '../../backends/bull-transport.js';
-import { jobResultQueueName } from '../../jobs/job-result-queue.js';
-import { QueueTransport } from '../../transport.js';
+import { BullTransport } from '../../transport/bull-transport.js';
+import { QueueTransport } from '../../contract/transport.js';
 import { JobResultsConsumer } from './job-results.consumer.js';
 import { StoreQueue, StoreWorker } from './store-backed.js';
+import { jobResultQueueName } from '../../contract/job-definition.js';
 
 BullModule.queueClass = StoreQueue;
 BullModule.workerClass = StoreWorker;

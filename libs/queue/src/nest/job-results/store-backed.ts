@@ -1,7 +1,7 @@
 import type { Processor, QueueOptions, WorkerOptions } from 'bullmq';
-import { Queue } from '../../backends/bull-library.js';
-import type { Store, StoreConnection } from '../../backends/store.js';
-import { BullWorker } from '../../jobs/bull-queue.js';
+import { Queue } from '../../connections/bull-library.js';
+import type { Store, StoreConnection } from '../../contract/store.js';
+import { BullWorker } from '../../stores/bull-queue.js';
 
 /*
  * @nestjs/bullmq constructs queues and workers as `new Queue(name, options)`. A default backend factory would hold for the
