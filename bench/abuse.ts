@@ -2,6 +2,7 @@ import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import { constants, setPriority } from 'node:os';
+import { mebibyte } from '#common/values';
 import { AccountsService } from '#accounts';
 import { LedgerService } from '#billing';
 import { nanosPerUsd } from '#common';
@@ -28,7 +29,6 @@ one worker with the deterministic test engine. Each attack runs in turns with a 
 
 /** Maximum p99 beside an attack over the quiet p99; maximum memory of the api; memory at most 15 s after over before. */
 const aims = { latency: 3, residentMb: 512, memoryLeft: 1.3 };
-const megabyte = 1024 * 1024;
 /** Requests per second of the other caller. */
 const perSecond = 20;
 
@@ -48,7 +48,7 @@ async function newAttackerKey(): Promise<string> {
 
 async function residentMb(): Promise<number> {
   const status = await readFile(`/proc/${platform.pid('api')}/status`, 'utf8');
-  return (Number(/^VmRSS:\s+(\d+) kB/m.exec(status)?.[1]) * 1024) / megabyte;
+  return (Number(/^VmRSS:\s+(\d+) kB/m.exec(status)?.[1]) * 1024) / mebibyte;
 }
 
 /** The memory some seconds later: the collector of an idle process takes its time. Waits up to 15 s until it is enough. */

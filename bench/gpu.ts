@@ -1,3 +1,4 @@
+import { errorText } from '#common/values';
 import { readNvidiaDriver } from '#platform/devices';
 import type { InstalledModel } from '#model-store';
 import { ProviderBenchSubject } from './gpu/provider-subject.js';
@@ -30,7 +31,7 @@ for (const provider of options.providers.split(',')) {
   try {
     subjects.push(await ProviderBenchSubject.start(plan));
   } catch (error) {
-    process.stderr.write(`${provider} is skipped: ${error instanceof Error ? error.message : String(error)}\n`);
+    process.stderr.write(`${provider} is skipped: ${errorText(error)}\n`);
   }
 }
 const driver = await readNvidiaDriver();

@@ -1,12 +1,11 @@
 import { randomBytes } from 'node:crypto';
+import { mebibyte } from '#common/values';
 import { encodeImage } from '#media';
 import type { Platform } from '#test/platform';
 import { toneWav } from '#test/tone-recording';
 
 /** Sends one kind of large request; rejects when its response is not the expected one. */
 export type Upload = (platform: Platform) => Promise<void>;
-
-const megabyte = 1024 * 1024;
 
 async function post(
   platform: Platform,
@@ -44,7 +43,7 @@ async function noise(width: number, height: number): Promise<Buffer> {
 export async function largeUploads(): Promise<Upload[]> {
   const recording = toneWav(230, { rate: 48_000 });
   const image = await noise(2_000, 1_500);
-  const text = 'x'.repeat(30 * megabyte);
+  const text = 'x'.repeat(30 * mebibyte);
   const chat = JSON.stringify({ model: 'tiny-llama', messages: [{ role: 'user', content: text }] });
   const inJson = JSON.stringify({ model: 'tiny-upscaler', image: image.toString('base64'), scale: 2 });
   return [

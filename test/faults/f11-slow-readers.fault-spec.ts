@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { connect, type Socket } from 'node:net';
 import { expect, it } from 'vitest';
+import { mebibyte } from '#common/values';
 import { createArtifactStore, DownloadLinks } from '#storage';
 import type { Platform } from '#test/platform';
 import { askWhole } from './chat-caller.js';
@@ -8,9 +9,8 @@ import { amount, describeFault, pause } from './fault-scene.js';
 
 /* F11: clients that read slowly or not at all. faults.e2e-spec.ts covers that an unread stream ends its job. */
 
-const megabyte = 1024 * 1024;
 /** Exceeds the system's socket buffers. */
-const fileBytes = 24 * megabyte;
+const fileBytes = 24 * mebibyte;
 const readers = amount({ full: 100, quick: 30 });
 const stalledMs = 4_000;
 const looks = 10;
@@ -72,7 +72,7 @@ async function residentBytes(platform: Platform): Promise<number> {
 }
 
 describeFault('F11', { env: { SLUICE_STALLED_MS: String(stalledMs), SLUICE_SLOTS: '64' } }, (running) => {
-  it(`${readers} readers that read nothing cost less than a megabyte each, block nobody else, and are disconnected`, async () => {
+  it(`${readers} readers that read nothing cost less than a mebibyte each, block nobody else, and are disconnected`, async () => {
     const platform = running();
     const [first = '', ...paths] = await linksFor(platform, readers + 1);
     // Warms up first, so that one-time allocations of a process are not measured.
@@ -89,7 +89,7 @@ describeFault('F11', { env: { SLUICE_STALLED_MS: String(stalledMs), SLUICE_SLOTS
       expect((await askWhole(platform, { directives: 'tokens=2', text: `other ${look}` })).status).toBe(200);
       max = Math.max(max, await residentBytes(platform));
     }
-    expect((max - before) / readers).toBeLessThan(megabyte);
+    expect((max - before) / readers).toBeLessThan(mebibyte);
     // Only the guard ends them: nobody reads, and no file fits into the buffers. It checks every `stalledMs` whether
     // anything was read since its last check.
     await pause(3 * stalledMs);

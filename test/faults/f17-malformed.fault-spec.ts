@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { Readable } from 'node:stream';
 import { Agent, request } from 'undici';
 import { expect, it } from 'vitest';
+import { mebibyte } from '#common/values';
 import type { Platform } from '#test/platform';
 import { seededRandom } from '#test/seeded-random';
 import { amount, describeFault } from './fault-scene.js';
@@ -12,14 +13,13 @@ import { malformedCorpus, type MalformedRequest, worstCases } from './malformed-
 /** Fraction of the corpus used in a short run: one in so many. */
 const oneIn = amount({ full: 1, quick: 20 });
 const atOnce = 8;
-const megabyte = 1024 * 1024;
-const hugeBytes = 100 * megabyte;
+const hugeBytes = 100 * mebibyte;
 
 /**
  * Allowed memory growth of the API between a fifth and all of the corpus, in bytes. Garbage collection is delayed: in a
  * full run 20 to 100 MB, which three rounds of the corpus do not add to.
  */
-const maxGrowth = amount({ full: 128, quick: 48 }) * megabyte;
+const maxGrowth = amount({ full: 128, quick: 48 }) * mebibyte;
 
 interface Answer {
   name: string;
@@ -137,7 +137,7 @@ describeFault(
       );
       process.stdout.write(
         `F17: ${corpus.length} requests, ${counts.join(', ')}; p50 ${quantile(took, 0.5)} ms, p99 ${quantile(took, 0.99)} ms; ` +
-          `the API used ${(early / megabyte).toFixed(0)} MiB after a fifth, ${(late / megabyte).toFixed(0)} MiB after all\n`,
+          `the API used ${(early / mebibyte).toFixed(0)} MiB after a fifth, ${(late / mebibyte).toFixed(0)} MiB after all\n`,
       );
       expect(sender.answers.filter(({ status }) => status === 0 || status >= 500).slice(0, 20)).toEqual([]);
       expect(sender.answers.filter(({ code }) => code === '' || code === 'UNKNOWN_ERROR').slice(0, 20)).toEqual([]);
@@ -173,7 +173,7 @@ describeFault(
 );
 
 async function* hugeBody(): AsyncGenerator<Buffer> {
-  const part = Buffer.alloc(megabyte, ' ');
+  const part = Buffer.alloc(mebibyte, ' ');
   for (let sent = 0; sent < hugeBytes; sent += part.length) {
     await Promise.resolve();
     yield part;

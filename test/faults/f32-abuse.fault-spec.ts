@@ -2,6 +2,7 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { mebibyte } from '#common/values';
 import { type Attack, attackList, type AttackTarget, speechAttacks } from '#test/attacks';
 import { expectInvariant } from '#test/invariant';
 import { type Platform, startPlatform } from '#test/platform';
@@ -11,10 +12,9 @@ import { openLimitedTenant } from './limited-tenant.js';
 
 /* F32: one caller sends the worst it can, while another one works. `bench:abuse` measures the same. */
 
-const megabyte = 1024 * 1024;
 /** Requests of the other caller during each attack. */
 const requests = amount({ full: 40, quick: 6 });
-const maxResidentBytes = 512 * megabyte;
+const maxResidentBytes = 512 * mebibyte;
 
 /** Asks while an attack grows, and then `requests` times; returns the responses. */
 async function askDuring(attack: Attack, target: AttackTarget, ask: () => Promise<string>): Promise<string[]> {

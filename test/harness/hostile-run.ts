@@ -1,5 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import { PlatformError } from '#common';
+import { errorText } from '#common/values';
 import { ConstraintCompiler } from '#inference';
 import type { HostileConstraint } from './hostile-constraints.js';
 import { type LoopSilence, measureSilence } from './loop-silence.js';
@@ -36,7 +37,7 @@ export async function runHostileConstraint(
       await writeText(compiled.newMatcher([0]), tokens);
     } catch (error) {
       if (!(error instanceof PlatformError) || error.code !== 'INVALID_REQUEST') faults.push(`threw ${String(error)}`);
-      refusal = error instanceof Error ? error.message : String(error);
+      refusal = errorText(error);
     }
   });
   if (silence.longestMs > maxMs) faults.push(`the event loop stood still for ${silence.longestMs} ms`);

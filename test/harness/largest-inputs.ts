@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest';
+import { mebibyte } from '#common/values';
 import { encodeImage } from '#media';
 import { measurePeak } from './measure-peak.js';
 import type { ServedPlatform } from './served-platform.js';
@@ -18,8 +19,6 @@ export interface LargestInput {
   /** The same for the worker, where it holds the input in parts. */
   maxWorkerPeak?: number;
 }
-
-const mebibyte = 2 ** 20;
 
 /** Tests that each input is processed within its memory, and that a larger one is refused. */
 export function testLargestInputs(inputs: readonly LargestInput[], served: ServedPlatform): void {

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import ts from 'typescript';
+import { errorText } from '#common/values';
 import { idOf, type Manifest } from './manifest.js';
 import { root } from './render-overlay.js';
 
@@ -32,7 +33,7 @@ async function wrongValue(manifest: Manifest): Promise<string[]> {
     new Kind(manifest).validate();
     return [];
   } catch (error) {
-    return [`${idOf(manifest)}: ${error instanceof Error ? error.message : String(error)}`];
+    return [`${idOf(manifest)}: ${errorText(error)}`];
   }
 }
 

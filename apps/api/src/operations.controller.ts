@@ -1,7 +1,7 @@
-import { Controller, Get, Inject, Res } from '@nestjs/common';
+import { Controller, Get, Inject } from '@nestjs/common';
 import { ApiExcludeController } from '@nestjs/swagger';
-import type { FastifyReply } from 'fastify';
-import { Readiness } from '#platform/health';
+import { type ReadinessReport, Readiness } from '#platform/health';
+import { Exchange, type HttpExchange } from '#platform/http';
 import { Metrics } from '#platform/metrics';
 
 /** Routes of the health server on the public port, outside the base path and without a key: `SLUICE_API_PUBLIC_HEALTH`. */
@@ -19,20 +19,23 @@ export class OperationsController {
   }
 
   @Get('health/ready')
-  async ready(@Res() reply: FastifyReply): Promise<void> {
-    const report = await this.readiness.report();
-    void reply.status(report.status === 'ok' ? 200 : 503).send(report);
+  async ready(@Exchange() http: HttpExchange): Promise<ReadinessReport> {
+    return respond(http, await this.readiness.report());
   }
 
   @Get('health/dependencies')
-  async dependencies(@Res() reply: FastifyReply): Promise<void> {
-    const report = await this.readiness.dependencies();
-    void reply.status(report.status === 'ok' ? 200 : 503).send(report);
+  async dependencies(@Exchange() http: HttpExchange): Promise<ReadinessReport> {
+    return respond(http, await this.readiness.dependencies());
   }
 
   @Get('metrics')
-  async scrape(@Res() reply: FastifyReply): Promise<void> {
-    const text = await this.metrics.render();
-    void reply.header('content-type', this.metrics.contentType).send(text);
+  async scrape(@Exchange() http: HttpExchange): Promise<string> {
+    http.setHeaders({ 'content-type': this.metrics.contentType });
+    return await this.metrics.render();
   }
+}
+
+function respond(http: HttpExchange, report: ReadinessReport): ReadinessReport {
+  void http.reply.status(report.status === 'ok' ? 200 : 503);
+  return report;
 }

@@ -1,5 +1,6 @@
 import { CommanderError } from 'commander';
 import { PlatformError } from '#common';
+import { errorText } from '#common/values';
 import { connectionFailure } from '#platform/logging';
 
 /** Reports on stderr (or as JSON on stdout) why a command failed and returns the exit code. */
@@ -7,7 +8,7 @@ export function reportFailure(given: unknown, asJson: boolean): number {
   // Commander prints its own errors; help and version are not errors.
   if (given instanceof CommanderError) return given.exitCode;
   const error = connectionFailure(given) ?? given;
-  const message = error instanceof Error ? error.message : String(error);
+  const message = errorText(error);
   const code = error instanceof PlatformError ? error.code : 'UNKNOWN_ERROR';
   if (asJson) process.stdout.write(`${JSON.stringify({ error: { code, message } })}\n`);
   process.stderr.write(`sluice: ${message}\n`);

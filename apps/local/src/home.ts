@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { chmod, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { errorText } from '#common/values';
 import { type ProcessIdentity, StartRefusal } from '#platform/process';
 
 /*
@@ -36,7 +37,7 @@ export async function openHome(home: string): Promise<void> {
     await mkdir(home, { recursive: true });
     await chmod(home, 0o700);
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
+    const reason = errorText(error);
     throw new StartRefusal(`${home} cannot be used (${reason}). Choose another: SLUICE_HOME=… npm start`);
   }
 }

@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { errorText } from '#common/values';
 import { StartRefusal } from '#platform/process';
 import { forgetPostgresVariables, type LocalConfig } from '#platform/config';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '#platform/embedded-postgres';
@@ -90,7 +91,7 @@ class SupervisedPostgres implements LocalDatabase {
     this.log.note(`the database ended; it starts again in ${(pauseMs / 1_000).toFixed(1)} s`);
     this.restart = setTimeout(() => {
       this.launch().catch((error: unknown) => {
-        this.log.note(`the database could not be started: ${error instanceof Error ? error.message : String(error)}`);
+        this.log.note(`the database could not be started: ${errorText(error)}`);
         this.relaunch();
       });
     }, pauseMs);

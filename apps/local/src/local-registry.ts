@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
+import { errorText } from '#common/values';
 import { AccountsService, type BootstrapKeys } from '#accounts';
 import { LedgerService } from '#billing';
 import { bundledCharacterFolder, installBundled, loadCharacterFolder } from '#characters';
@@ -90,6 +91,6 @@ function selectNamed(manifests: readonly ModelManifest[], names: readonly string
   try {
     return selectManifests(manifests, names.filter((name) => name !== 'all').join(','));
   } catch (error) {
-    throw new StartRefusal(`SLUICE_MODELS: ${error instanceof Error ? error.message : String(error)}`);
+    throw new StartRefusal(`SLUICE_MODELS: ${errorText(error)}`);
   }
 }

@@ -1,3 +1,4 @@
+import { errorText } from '#common/values';
 import { ownIdentity } from '#platform/process';
 import type { LocalConfig } from '#platform/config';
 import { freePort } from '#platform/embedded-postgres';
@@ -117,7 +118,7 @@ async function chooseQueue(
     return await ensureQueueRole({ url: databaseUrl, secretKey, namespace: config.namespace });
   } catch (error) {
     if (!config.databaseUrl) throw error;
-    const reason = error instanceof Error ? error.message : String(error);
+    const reason = errorText(error);
     log.note(`the database does not allow a queue role (${reason}); the worker uses DATABASE_URL`);
     return databaseUrl;
   }

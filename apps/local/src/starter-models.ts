@@ -1,3 +1,4 @@
+import { errorText } from '#common/values';
 import { type ModelManifest } from '#model-registry/manifest';
 import { inPullOrder, listInstalledModels, pullModels } from '#model-store';
 import type { LocalConfig } from '#platform/config';
@@ -39,7 +40,7 @@ export async function pullStarterModels(
     if (failed.length > 0) log.note(`not pulled: ${failed.join(', ')}; the next start tries again`);
   } catch (error) {
     reporter.close();
-    if (!signal.aborted) log.note(`pulling stopped: ${error instanceof Error ? error.message : String(error)}`);
+    if (!signal.aborted) log.note(`pulling stopped: ${errorText(error)}`);
     else log.note('the next start resumes the pull');
   }
 }

@@ -1,5 +1,6 @@
 import { readdir, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
+import { errorText } from '#common/values';
 import { modelFolder, modelsFolder } from '#model-store';
 import { type ModelManifest, readStoredManifest } from '#model-registry/manifest';
 
@@ -40,7 +41,7 @@ export class InstalledModels {
       try {
         installation.models.push(await this.read(id));
       } catch (error) {
-        installation.broken.push({ id, reason: error instanceof Error ? error.message : String(error) });
+        installation.broken.push({ id, reason: errorText(error) });
       }
     }
     for (const id of this.known.keys()) if (!ids.includes(id)) this.known.delete(id);

@@ -43,6 +43,7 @@ import { ModerationController } from './moderation/moderation.controller.js';
 import { parsePolicy } from './pipeline/policy/policy-file.js';
 import { PromptTexts } from './pipeline/policy/prompt-texts.js';
 import { Drain } from './pipeline/drain.js';
+import { ExchangeInterceptor } from './pipeline/exchange.interceptor.js';
 import { ExpectedModels } from './pipeline/expected-models.js';
 import { JobRunner } from './pipeline/job-runner.js';
 import { ModelAvailabilityWatcher } from './pipeline/model-availability-watcher.js';
@@ -153,6 +154,7 @@ function signInsOf({ wallets }: ApiConfig, prisma: PrismaService): WalletSignIns
     },
     { provide: APP_GUARD, useClass: AccessGuard },
     { provide: APP_INTERCEPTOR, useClass: IdempotencyInterceptor },
+    { provide: APP_INTERCEPTOR, useClass: ExchangeInterceptor },
     { provide: APP_FILTER, useClass: ErrorFilter },
   ],
   exports: [

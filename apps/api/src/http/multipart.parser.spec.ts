@@ -1,6 +1,7 @@
 import Fastify, { type FastifyInstance } from 'fastify';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { PlatformError } from '#common';
+import { mebibyte } from '#common/values';
 import {
   BooleanField,
   FileField,
@@ -40,7 +41,6 @@ class ImageRequest {
 
 const unlimited = { processBytes: Infinity, addressBytes: Infinity, keyBytes: Infinity };
 const bodies = new BodyReader(new BodyBudget(unlimited));
-const megabyte = 1024 * 1024;
 const limits: MultipartLimits = { maxFileBytes: 1_000, maxFiles: 3 };
 
 describe('forms', () => {
@@ -69,7 +69,7 @@ describe('forms', () => {
         ),
       ) as object;
     });
-    server.post('/large', { config: { multipart: { maxFileBytes: 4 * megabyte, maxFiles: 1 } } }, (request) => {
+    server.post('/large', { config: { multipart: { maxFileBytes: 4 * mebibyte, maxFiles: 1 } } }, (request) => {
       const { image: file } = readBody(ImageRequest, request);
       if (!(file instanceof UploadedFile)) throw new Error('there is no file');
       received = file.bytes;
@@ -271,9 +271,9 @@ describe('forms', () => {
   ])('keep the content of a file where it arrived, also with a beginning of the boundary %s', async (_where, shift) => {
     const head = '--line\r\ncontent-disposition: form-data; name="image"; filename="a.png"\r\n\r\n';
     const prompt = '\r\n--line\r\ncontent-disposition: form-data; name="prompt"\r\n\r\nx\r\n--line--\r\n';
-    const content = Buffer.alloc(3 * megabyte, 7);
-    // Parsed in pieces of a megabyte.
-    content.write('\r\n--lin', megabyte - head.length + shift - 3);
+    const content = Buffer.alloc(3 * mebibyte, 7);
+    // Parsed in pieces of a mebibyte.
+    content.write('\r\n--lin', mebibyte - head.length + shift - 3);
     const body = Buffer.concat([Buffer.from(head), content, Buffer.from(prompt)]);
     const { length } = body;
     expect(await send('/large', { body, type: 'multipart/form-data; boundary=line' })).toEqual({});

@@ -1,6 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { errorText } from '#common/values';
 import { OrtSession } from '#inference';
 import { bytesOf, GraphBuilder, writeOnnxModel } from '#model-store';
 import type { ProbeResult, WeightRows } from './provider-probe.js';
@@ -52,7 +53,7 @@ async function compareRows(): Promise<WeightRows[]> {
 probe(process.argv[2] ?? 'cpu').then(
   (answer) => process.send?.(answer, () => process.exit(0)),
   (error: unknown) => {
-    const note = error instanceof Error ? error.message : String(error);
+    const note = errorText(error);
     process.send?.({ usable: false, note } satisfies ProbeResult, () => process.exit(0));
   },
 );

@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { errorText } from '#common/values';
 import { cutWindows, openDecoder, OrtSession, TextTokenizer, tokenLosses } from '#inference';
 import type { PerplexityOrder, PerplexityAnswer } from './measure-losses.js';
 
@@ -33,7 +34,7 @@ process.once('message', (order: PerplexityOrder) => {
   measure(order).then(
     (answer) => process.send?.(answer, () => process.exit(0)),
     (error: unknown) => {
-      const answer: PerplexityAnswer = { error: error instanceof Error ? error.message : String(error) };
+      const answer: PerplexityAnswer = { error: errorText(error) };
       process.send?.(answer, () => process.exit(0));
     },
   );

@@ -1,3 +1,4 @@
+import { errorText } from '#common/values';
 import type { RpcNetwork } from '#chains';
 import { PlatformError } from '#common';
 import type { OperatorClient } from '#egress';
@@ -73,7 +74,7 @@ async function testNode({ config, signal }: CliContext, tested: Tested): Promise
     return trial(String(height), isRight ? null : `it answers for chain ${chainId}, not ${network.chainId}`);
   } catch (error) {
     signal.throwIfAborted();
-    return trial(null, error instanceof Error ? error.message : String(error));
+    return trial(null, errorText(error));
   }
 }
 

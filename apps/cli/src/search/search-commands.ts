@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import { PlatformError } from '#common';
+import { errorText } from '#common/values';
 import type { SearchResult } from '#web';
 import type { CliContext } from '../cli-context.js';
 
@@ -50,7 +51,7 @@ async function testSearch(context: CliContext, query: string, { count: given, js
         return {
           provider: provider.name,
           results: null,
-          problem: error instanceof Error ? error.message : String(error),
+          problem: errorText(error),
         };
       }
     }),

@@ -2,13 +2,13 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { mebibyte } from '#common/values';
 import type { ModelManifest } from '#model-registry/manifest';
 import { FakeGraphicsMemory } from '#test/fake-machine-memory';
 import { buildTinyModel } from '#test/tiny-models';
 import type { InstalledModel } from '../models-folder.js';
 import { LocalMachineMemory } from './machine-memory.js';
 
-const mebibyte = 2 ** 20;
 const gibibyte = 2 ** 30;
 
 let directory: string;

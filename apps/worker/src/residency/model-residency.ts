@@ -1,3 +1,4 @@
+import { errorText } from '#common/values';
 import { formatBytes } from '#model-store';
 import type { Logger } from '#platform/logging';
 import type { ModelWithoutReplica } from '#queue';
@@ -231,7 +232,7 @@ function tooLarge({ id, device, needBytes, budgetBytes }: RefusedModel): ModelWi
 
 /** A model of unknown size does not block the others; the next decision checks it again. */
 function unreadable({ manifest: { id } }: InstalledModel, error: unknown): ModelWithoutReplica {
-  const detail = error instanceof Error ? error.message : String(error);
+  const detail = errorText(error);
   return { modelId: id, cause: 'not-installed', reason: `${id} is not loaded: its folder cannot be read (${detail})` };
 }
 

@@ -1,9 +1,11 @@
 import { applyDecorators } from '@nestjs/common';
-import { ApiOkResponse, ApiOperation, ApiParam, ApiQuery } from '@nestjs/swagger';
-import { ApiErrors } from '#platform/http';
+import { ApiParam, ApiQuery } from '@nestjs/swagger';
+import { ApiRoute } from '#platform/http';
 import { characterSorts } from '../character.js';
 import { CharacterDataResponse, CharacterListResponse, CharacterReviewsResponse } from './character.response.js';
 import { limits } from './characters.query.js';
+
+const tags = ['Characters'];
 
 const listOf = (maxLength: number) => ({
   type: 'array',
@@ -33,27 +35,31 @@ const slugParameter = ApiParam({ name: 'slug', type: String, example: 'plain-lan
 export function CharacterListDocument(): MethodDecorator {
   const queries = Object.entries(filters).map(([name, filter]) => ApiQuery({ name, required: false, ...filter }));
   return applyDecorators(
-    ApiOperation({
+    ApiRoute({
+      tags,
+      security: 'inherited',
       operationId: 'listCharacters',
       summary: 'List characters',
       description: 'Personas that a chat takes on by their slug, filtered and sorted, a page at a time.',
+      responses: { 200: { json: CharacterListResponse } },
+      errors: [400, 401, 429, 500],
     }),
     ...queries,
-    ApiOkResponse({ type: CharacterListResponse }),
-    ApiErrors('standard', [400, 401, 429, 500]),
   );
 }
 
 export function CharacterDocument(): MethodDecorator {
   return applyDecorators(
-    ApiOperation({
+    ApiRoute({
+      tags,
+      security: 'inherited',
       operationId: 'getCharacterBySlug',
       summary: 'Get one character',
       description: 'One character by its slug, with its statistics and the rating that this account gave it.',
+      responses: { 200: { json: CharacterDataResponse } },
+      errors: [401, 404, 429, 500],
     }),
     slugParameter,
-    ApiOkResponse({ type: CharacterDataResponse }),
-    ApiErrors('standard', [401, 404, 429, 500]),
   );
 }
 
@@ -66,10 +72,14 @@ const pageHeaders = {
 
 export function CharacterReviewsDocument(): MethodDecorator {
   return applyDecorators(
-    ApiOperation({
+    ApiRoute({
+      tags,
+      security: 'inherited',
       operationId: 'getCharacterReviews',
       summary: 'List the reviews of a character',
       description: 'Reviews of one character, the newest first, a page at a time, with their mean rating.',
+      responses: { 200: { json: CharacterReviewsResponse, headers: pageHeaders } },
+      errors: [400, 401, 404, 429, 500],
     }),
     slugParameter,
     ApiQuery({
@@ -84,7 +94,5 @@ export function CharacterReviewsDocument(): MethodDecorator {
       schema: { ...positive, maximum: limits.page, default: 20 },
       description: 'Length of a page.',
     }),
-    ApiOkResponse({ type: CharacterReviewsResponse, headers: pageHeaders }),
-    ApiErrors('standard', [400, 401, 404, 429, 500]),
   );
 }

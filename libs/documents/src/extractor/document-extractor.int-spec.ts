@@ -2,6 +2,7 @@ import { execFile } from 'node:child_process';
 import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import { beforeAll, describe, expect, it } from 'vitest';
+import { mebibyte } from '#common/values';
 import { Sandbox } from '#platform/sandbox';
 import { pdfFile } from '#test/pdf-file';
 import { compileProgram, runSourceArguments, sourcePath } from '#test/source-program';
@@ -11,7 +12,6 @@ import { DocumentExtractor, type DocumentExtractorOptions } from './document-ext
 
 const folder = 'libs/documents/src/extractor';
 const program = { modulePath: sourcePath(`${folder}/extract.main.ts`), nodeArguments: runSourceArguments };
-const mebibyte = 1024 * 1024;
 
 function extractor(options: DocumentExtractorOptions = {}): DocumentExtractor {
   return new DocumentExtractor({ program, ...options });

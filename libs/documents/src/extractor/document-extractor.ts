@@ -1,4 +1,5 @@
 import { PlatformError } from '#common';
+import { mebibyte } from '#common/values';
 import { Sandbox } from '#platform/sandbox';
 import { AccountSlots, type SlotLimits } from '#platform/turns';
 import type { DocumentHints, ExtractedText } from '../document.js';
@@ -8,8 +9,6 @@ import { DocumentFault } from '../document-fault.js';
 import { type Extraction, ExtractionProcess, ExtractorLost, type ProcessLimits } from './extraction-process.js';
 import type { OrderHead } from './extraction-protocol.js';
 import { type ExtractorProgram, extractorProgram } from './extractor-program.js';
-
-const mebibyte = 1024 * 1024;
 
 export const defaultProcessLimits: ProcessLimits = {
   timeoutMs: 20_000,

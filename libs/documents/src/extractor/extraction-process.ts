@@ -1,12 +1,12 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import type { Readable } from 'node:stream';
+import { mebibyte } from '#common/values';
 import { toolEnvironment } from '#platform/config';
 import { residentBytes, type Sandbox } from '#platform/sandbox';
 import { DocumentFault } from '../document-fault.js';
 import { framed, type OrderHead, type ReportHead, startMarkBytes, unframed } from './extraction-protocol.js';
 import type { ExtractorProgram } from './extractor-program.js';
 
-const mebibyte = 1024 * 1024;
 const watchMs = 50;
 const maxHeadBytes = 4096;
 /** Links, title and metadata of a page. */

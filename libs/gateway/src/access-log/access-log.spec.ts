@@ -2,13 +2,14 @@ import { connect } from 'node:net';
 import fastify, { type FastifyInstance, type FastifyReply } from 'fastify';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type JobUsage, noTokens, PlatformError } from '#common';
+import { HttpExchange } from '#platform/http';
 import { createLogger } from '#platform/logging';
 import { Metrics } from '#platform/metrics';
 import { noTracing } from '#platform/tracing';
 import type { StartedJob } from '../pipeline/job-runner.js';
 import { Drain } from '../pipeline/drain.js';
 import { StoreBudgets } from '../request/store-budgets.js';
-import { streamEvents } from '../pipeline/stream-events.js';
+import { EventStream } from '../pipeline/stream-events.js';
 import { AccessLog } from './access-log.js';
 import { addRequestTracking } from '../http/request-tracking.js';
 
@@ -63,7 +64,8 @@ async function runStream(end: string, reply: FastifyReply): Promise<void> {
     },
   };
   const presenter = { present: ({ type }: { type: string }) => (type === 'text' ? ['{}'] : []), finish: () => [] };
-  await streamEvents(reply, job, presenter, { keepAliveMs: 60_000, stalledMs: 60_000 });
+  const stream = new EventStream(job, presenter, { keepAliveMs: 60_000, stalledMs: 60_000 });
+  await stream.send(new HttpExchange(reply));
 }
 
 const address = (): { port: number } => server.server.address() as { port: number };

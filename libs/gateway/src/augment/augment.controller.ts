@@ -1,9 +1,8 @@
-import { Controller, Inject, Post, Res } from '@nestjs/common';
-import type { FastifyReply } from 'fastify';
+import { Controller, Inject, Post } from '@nestjs/common';
 import { PlatformError } from '#common';
 import { DocumentExtractor } from '#documents';
 import { ApiConfig } from '#platform/config';
-import { ApiRoute, Billed, callerOf, Multipart, WireBody } from '#platform/http';
+import { ApiRoute, Billed, Exchange, type HttpExchange, Multipart, WireBody } from '#platform/http';
 import { Wallets } from '#platform/wallets';
 import { PageReader, WebFault, WebSearch } from '#web';
 import type { OpenCheck } from '../pipeline/policy/classifiers.js';
@@ -21,7 +20,7 @@ const defaultLimit = 10;
 @Controller('augment')
 export class AugmentController {
   constructor(
-    @Inject(RequestPipeline) private readonly pipeline: Pick<RequestPipeline, 'handle' | 'openCheck'>,
+    @Inject(RequestPipeline) private readonly pipeline: Pick<RequestPipeline, 'openCheck'>,
     @Inject(DirectRequests) private readonly requests: DirectRequests,
     @Inject(WebSearch) private readonly webSearch: WebSearch,
     @Inject(PageReader) private readonly pages: PageReader,
@@ -36,27 +35,25 @@ export class AugmentController {
   @ApiRoute(searchDocument)
   async search(
     @WireBody(AugmentSearchRequest) { query, limit: count = defaultLimit }: AugmentSearchRequest,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
-    await this.pipeline.handle(reply, async (http): Promise<AugmentSearchResponse> => {
-      if (!this.webSearch.isConfigured) {
-        const message = 'Web search is off: the operator has not set SLUICE_SEARCH_PROVIDERS.';
-        throw new PlatformError('INVALID_REQUEST', message);
-      }
-      const open: OpenCheck = (model) => this.pipeline.openCheck(http, model);
-      await this.policy.screenTexts([{ param: 'query', text: query }], open);
-      const scope = callerOf(http.request).accountId;
-      const { providers } = this.config.search;
-      const prices = Object.fromEntries(providers.map(({ name, priceUsd }) => [name, priceUsd]));
-      const { results } = await this.requests.run(http, { id: 'augment-search', prices }, async (signal) => {
-        const found = await this.webSearch.search({ query, count, scope }, signal).catch(explained);
-        return { result: found, answeredBy: found.provider };
-      });
-      return {
-        query,
-        results: results.map(({ title, url, snippet, date = '' }) => ({ title, url, content: snippet, date })),
-      };
+    @Exchange() http: HttpExchange,
+  ): Promise<AugmentSearchResponse> {
+    if (!this.webSearch.isConfigured) {
+      const message = 'Web search is off: the operator has not set SLUICE_SEARCH_PROVIDERS.';
+      throw new PlatformError('INVALID_REQUEST', message);
+    }
+    const open: OpenCheck = (model) => this.pipeline.openCheck(http, model);
+    await this.policy.screenTexts([{ param: 'query', text: query }], open);
+    const scope = http.caller.accountId;
+    const { providers } = this.config.search;
+    const prices = Object.fromEntries(providers.map(({ name, priceUsd }) => [name, priceUsd]));
+    const { results } = await this.requests.run(http, { id: 'augment-search', prices }, async (signal) => {
+      const found = await this.webSearch.search({ query, count, scope }, signal).catch(explained);
+      return { result: found, answeredBy: found.provider };
     });
+    return {
+      query,
+      results: results.map(({ title, url, snippet, date = '' }) => ({ title, url, content: snippet, date })),
+    };
   }
 
   @Post('scrape')
@@ -65,18 +62,16 @@ export class AugmentController {
   @ApiRoute(scrapeDocument)
   async scrape(
     @WireBody(AugmentScrapeRequest) { url }: AugmentScrapeRequest,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
-    await this.pipeline.handle(reply, async (http): Promise<AugmentScrapeResponse> => {
-      const owner = callerOf(http.request).accountId;
-      const prices = { page: Number(this.config.augmentPriceUsd) };
-      const page = await this.requests.run(http, { id: 'augment-scrape', prices }, async (signal) => ({
-        result: await this.pages.read(url, { owner, signal }).catch(explained),
-        answeredBy: 'page',
-      }));
-      const { title, markdown: content, links, metadata } = page;
-      return { url: page.url, content, format: 'markdown', title, links, metadata: { ...metadata } };
-    });
+    @Exchange() http: HttpExchange,
+  ): Promise<AugmentScrapeResponse> {
+    const owner = http.caller.accountId;
+    const prices = { page: Number(this.config.augmentPriceUsd) };
+    const page = await this.requests.run(http, { id: 'augment-scrape', prices }, async (signal) => ({
+      result: await this.pages.read(url, { owner, signal }).catch(explained),
+      answeredBy: 'page',
+    }));
+    const { title, markdown: content, links, metadata } = page;
+    return { url: page.url, content, format: 'markdown', title, links, metadata: { ...metadata } };
   }
 
   @Post('text-parser')
@@ -86,20 +81,18 @@ export class AugmentController {
   @ApiRoute(textDocument)
   async parse(
     @WireBody(AugmentTextRequest) { file, response_format: format = 'json' }: AugmentTextRequest,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
-    await this.pipeline.handle(reply, async (http): Promise<AugmentTextResponse | string> => {
-      const { bytes, filename, contentType } = file;
-      const owner = callerOf(http.request).accountId;
-      const prices = { file: Number(this.config.augmentPriceUsd) };
-      const text = await this.requests.run(http, { id: 'augment-text-parser', prices }, async (signal) => {
-        const order = { bytes, filename, contentType, owner, param: 'file', signal };
-        return { result: (await this.documents.extract(order)).text, answeredBy: 'file' };
-      });
-      if (format === 'json') return { text, tokens: estimateTokens(text) };
-      void reply.type('text/plain; charset=utf-8');
-      return text;
+    @Exchange() http: HttpExchange,
+  ): Promise<AugmentTextResponse | string> {
+    const { bytes, filename, contentType } = file;
+    const owner = http.caller.accountId;
+    const prices = { file: Number(this.config.augmentPriceUsd) };
+    const text = await this.requests.run(http, { id: 'augment-text-parser', prices }, async (signal) => {
+      const document = { bytes, filename, contentType, owner, param: 'file', signal };
+      return { result: (await this.documents.extract(document)).text, answeredBy: 'file' };
     });
+    if (format === 'json') return { text, tokens: estimateTokens(text) };
+    http.setHeaders({ 'content-type': 'text/plain; charset=utf-8' });
+    return text;
   }
 }
 

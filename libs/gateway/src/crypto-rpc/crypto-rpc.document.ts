@@ -56,7 +56,7 @@ export const networksDocument: DocumentedRoute = {
   description: 'Names for `POST /crypto/rpc/{network}`, sorted. A key is not needed.',
   responses: { 200: { description: 'The networks.', json: CryptoRpcNetworksResponse } },
   errors: [429],
-  isPublic: true,
+  security: 'inherited',
 };
 
 const integer = { schema: { type: 'integer' } };

@@ -1,9 +1,8 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { PlatformError } from '#common';
 import { ApiConfig } from '#platform/config';
-import { callerOf, type RequestCaller } from '#platform/http';
+import type { HttpExchange, RequestCaller } from '#platform/http';
 import { CreditLimiter, type LimitDecision, RateLimiter, type ReachedLimit } from '#rate-limit';
-import type { HttpExchange } from '../pipeline/http-exchange.js';
 
 /** What is taken from the limits: for one request, or for those that will come. */
 export interface LimitUse {
@@ -89,8 +88,8 @@ export class RpcLimits {
    * Waits for the turn of a request; resolves to the function that ends it. Rejects with `LimitRefusal`, as the store
    * does, and with the reason of the disconnection.
    */
-  async turn({ request, disconnected }: HttpExchange): Promise<() => void> {
-    const { accountId } = callerOf(request);
+  async turn({ caller, disconnected }: HttpExchange): Promise<() => void> {
+    const { accountId } = caller;
     const { rpcConcurrent: limit } = this.config;
     return await this.credits.lock({ accountId, limit }, disconnected).catch((error: unknown) => {
       const isFull = error instanceof PlatformError && error.code === 'CONCURRENCY_LIMIT_EXCEEDED';

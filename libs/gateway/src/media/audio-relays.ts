@@ -1,8 +1,8 @@
 import { Readable } from 'node:stream';
-import { Inject, Injectable } from '@nestjs/common';
+import { Inject, Injectable, StreamableFile } from '@nestjs/common';
 import { ApiConfig } from '#platform/config';
+import type { HttpExchange } from '#platform/http';
 import { ArtifactStore } from '#storage';
-import type { HttpExchange } from '../pipeline/http-exchange.js';
 import type { StartedJob } from '../pipeline/job-runner.js';
 import { type AudioEvent, AudioRelay } from './audio-relay.js';
 import { unlessStalled } from './unless-stalled.js';
@@ -11,6 +11,8 @@ export interface AudioResponse {
   contentType: string;
   /** True: sends each part as it is made. False: sends all of it at once, with its length. */
   streaming: boolean;
+  /** Called once the job has succeeded; the response does not wait for it. Never rejects. */
+  onSuccess?(): Promise<void>;
   /** Writes the total length into the header of formats that have it there. */
   withLength(head: Buffer, length: { bytes: number; samples: number }): Buffer;
 }
@@ -24,10 +26,10 @@ export class AudioRelays {
   ) {}
 
   /**
-   * Sends the audio of a job without slowing its worker down to the client's pace. Resolves when the job has ended, to
-   * true if it succeeded. Rejects with the job's error while nothing was sent.
+   * Returns the audio of a job as a response that does not slow its worker down to the client's pace. Resolves with the
+   * first audio that can be sent. Rejects with the job's error while there is none.
    */
-  async send(http: HttpExchange, job: StartedJob<AudioEvent>, response: AudioResponse): Promise<boolean> {
+  async open(http: HttpExchange, job: StartedJob<AudioEvent>, response: AudioResponse): Promise<StreamableFile> {
     const relay = new AudioRelay(this.artifacts);
     try {
       return await this.relay(http, job, response, relay);
@@ -38,39 +40,35 @@ export class AudioRelays {
   }
 
   private async relay(
-    { reply, record }: HttpExchange,
+    { reply, request }: HttpExchange,
     job: StartedJob<AudioEvent>,
-    { contentType, streaming, withLength }: AudioResponse,
+    { contentType: type, streaming, onSuccess, withLength }: AudioResponse,
     relay: AudioRelay,
-  ): Promise<boolean> {
-    const send = (audio: AsyncGenerator<Buffer>): void => {
+  ): Promise<StreamableFile> {
+    const readable = (audio: AsyncGenerator<Buffer>): Readable => {
       const pieces = unlessStalled(audio, this.config.stalledMs, () => reply.raw.destroy());
       // Discards what a disconnected client did not read.
       reply.raw.once('close', () => void relay.clear());
-      void reply
-        .status(200)
-        .type(contentType)
-        .send(Readable.from(pieces, { objectMode: false }));
+      return Readable.from(pieces, { objectMode: false });
     };
     // A job cannot restart once its audio is being sent.
     const ended = this.follow(job, relay, streaming ? undefined : () => void relay.clear());
     if (!streaming) {
       await ended;
-      const { bytes, samples } = relay;
-      void reply.header('content-length', bytes);
-      send(relay.read((head) => withLength(head, { bytes, samples })));
-      return true;
+      void onSuccess?.();
+      const { bytes: length, samples } = relay;
+      const audio = relay.read((head) => withLength(head, { bytes: length, samples }));
+      return new StreamableFile(readable(audio), { type, length });
     }
-    const isWell = ended.then(
-      () => true,
-      () => false,
+    // Once the response has begun, a failure closes the connection: the relay passes it to the reader.
+    void ended.then(
+      () => onSuccess?.(),
+      () => undefined,
     );
     // Nothing is sent before the first audio, so that an earlier failure still gets an HTTP status.
     await relay.started();
-    send(relay.read());
-    record?.noteContent();
-    // From here on a failure closes the connection: the relay passes it to the reader.
-    return await isWell;
+    request.accessRecord?.noteContent();
+    return new StreamableFile(readable(relay.read()), { type });
   }
 
   private async follow(job: StartedJob<AudioEvent>, relay: AudioRelay, onRepeat?: () => void): Promise<void> {

@@ -1,10 +1,9 @@
-import type { OutgoingHttpHeaders } from 'node:http';
-import { Controller, Delete, Get, Inject, Param, Req, Res } from '@nestjs/common';
+import { Readable } from 'node:stream';
+import { Controller, Delete, Get, Inject, Param, StreamableFile } from '@nestjs/common';
 import { ApiExcludeController } from '@nestjs/swagger';
-import type { FastifyReply, FastifyRequest } from 'fastify';
-import { Access } from '#platform/http';
-import type { ByteRange } from '#storage';
 import { DownloadService } from '#jobs';
+import { Access, Exchange, type HttpExchange } from '#platform/http';
+import type { ByteRange } from '#storage';
 
 const extensions: Record<string, string> = {
   'video/mp4': 'mp4',
@@ -27,34 +26,24 @@ export class DownloadController {
 
   @Get(':token')
   @Access('anonymous')
-  async download(
-    @Param('token') token: string,
-    @Req() request: FastifyRequest,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
+  async download(@Param('token') token: string, @Exchange() http: HttpExchange): Promise<StreamableFile> {
+    const { request, reply } = http;
     // Asking for the size does not use up a download.
     if (request.method === 'HEAD') {
       const { contentType, bytes } = await this.downloads.look(token);
-      void reply.headers(headersOf(contentType)).hijack();
-      // Fastify sets the length of what is sent, which here is nothing.
-      reply.raw.writeHead(200, { ...reply.getHeaders(), 'content-length': bytes } as OutgoingHttpHeaders).end();
-      return;
+      http.setHeaders(headersOf(contentType));
+      return new StreamableFile(Readable.from([]), { length: bytes });
     }
     let range: ByteRange | undefined;
     const { record, stream } = await this.downloads.open(token, request.ip, (bytes) => {
       range = rangeOf(request.headers.range, bytes);
       return range;
     });
-    void reply.headers(headersOf(record.contentType));
-    if (range === undefined) void reply.header('content-length', record.bytes);
-    else {
-      const { first, last } = range;
-      void reply.status(206).header('content-range', `bytes ${first}-${last}/${record.bytes}`);
-      void reply.header('content-length', last - first + 1);
-    }
-    // After a disconnect the rest is not read.
-    reply.raw.once('close', () => stream.destroy());
-    void reply.send(stream);
+    http.setHeaders(headersOf(record.contentType));
+    if (range === undefined) return new StreamableFile(stream, { length: record.bytes });
+    const { first, last } = range;
+    void reply.status(206).header('content-range', `bytes ${first}-${last}/${record.bytes}`);
+    return new StreamableFile(stream, { length: last - first + 1 });
   }
 
   @Delete(':token')

@@ -3,7 +3,7 @@ import { Readable } from 'node:stream';
 import type { FastifyReply } from 'fastify';
 import { describe, expect, it } from 'vitest';
 import { PlatformError } from '#common';
-import { HttpExchange } from '../pipeline/http-exchange.js';
+import { HttpExchange } from '#platform/http';
 import { ClientDisconnectedError } from '../pipeline/job-stream.js';
 import { MediaArtifacts } from './media-artifacts.js';
 

@@ -2,9 +2,8 @@ import { Inject, Injectable } from '@nestjs/common';
 import { PlatformError } from '#common';
 import { Egress } from '#egress';
 import { decodeInline, type ImageHeader, type ImageLimits, isDataUrl, MediaTools, readImageHeader } from '#media';
-import { callerOf, UploadedFile } from '#platform/http';
+import { type HttpExchange, UploadedFile } from '#platform/http';
 import { type ArtifactContent, type ArtifactRecord, ArtifactStore, discard } from '#storage';
-import type { HttpExchange } from '../pipeline/http-exchange.js';
 import { ClientDisconnectedError } from '../pipeline/job-stream.js';
 
 /** An image in the storage. */
@@ -50,7 +49,7 @@ export class MediaArtifacts {
   inputsOf(http: HttpExchange, modelId: string, lifetimeMs: number): MediaInputReader {
     const { egress, tools } = this;
     const artifacts = this.artifacts.ofModel(modelId);
-    const owner = callerOf(http.request).accountId;
+    const owner = http.caller.accountId;
     const reader = new MediaInputReader({ artifacts, egress, tools, owner }, http.disconnected, lifetimeMs);
     http.onEnd(() => reader.release());
     return reader;
@@ -59,7 +58,7 @@ export class MediaArtifacts {
   /** Reads an input before the model of its job is known, without storing it. Rejects as `MediaInputReader.image` does. */
   async read(http: HttpExchange, source: string | UploadedFile, from: InputSource): Promise<UploadedFile> {
     const { disconnected: signal } = http;
-    const access = { egress: this.egress, owner: callerOf(http.request).accountId, signal };
+    const access = { egress: this.egress, owner: http.caller.accountId, signal };
     const bytes = await unlessDisconnected(signal, () => readInput(source, from, access));
     return new UploadedFile(bytes, '', '');
   }

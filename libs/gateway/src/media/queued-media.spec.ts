@@ -1,8 +1,8 @@
-import { EventEmitter } from 'node:events';
 import { Readable } from 'node:stream';
 import type { FastifyReply } from 'fastify';
 import { describe, expect, it } from 'vitest';
 import type { MediaJob } from '#jobs';
+import { HttpExchange } from '#platform/http';
 import { QueuedMedia } from './queued-media.js';
 
 /** Neither limits nor models are asked for what is tested here. */
@@ -28,33 +28,24 @@ function setUp() {
     artifacts: { open: async () => ({ record, stream }), delete: async () => void disconnected.push('artifact') },
     mediaJobs: { markDeleted: async () => void disconnected.push('row') },
   });
-  const sent: Readable[] = [];
-  const reply = {
-    raw: new EventEmitter(),
-    status: () => reply,
-    type: () => reply,
-    header: () => reply,
-    send: (body: Readable) => void sent.push(body),
-  };
   const job = { requestId: 'r', resultArtifacts: ['a'] } as unknown as MediaJob;
-  const send = () => queued.send(reply as unknown as FastifyReply, { job, deleteAfter: true });
-  return { stream, disconnected, sent, send };
+  const open = async () => (await queued.open({ job, deleteAfter: true })).getStream();
+  return { stream, disconnected, open };
 }
 
 describe('a result that is sent and then deleted', () => {
   it('is deleted before its last byte is sent', async () => {
-    const { disconnected, sent, send } = setUp();
-    await send();
+    const { disconnected, open } = setUp();
     const chunks: Buffer[] = [];
-    for await (const chunk of sent[0] ?? []) chunks.push(chunk as Buffer);
+    for await (const chunk of await open()) chunks.push(chunk as Buffer);
     expect([Buffer.concat(chunks).toString(), disconnected]).toEqual(['video', ['row', 'artifact']]);
   });
 
   it('leaves no file open, and stays, when its client had disconnected before', async () => {
-    const { stream, disconnected, sent, send } = setUp();
-    await send();
+    const { stream, disconnected, open } = setUp();
+    const body = await open();
     // As the server does with a response body whose connection is already closed.
-    sent[0]?.destroy();
+    body.destroy();
     await expect.poll(() => stream.destroyed).toBe(true);
     expect(disconnected).toEqual([]);
   });
@@ -83,7 +74,8 @@ describe('a job that waits', () => {
       },
       replicas: { stateOf: () => replicaState },
     });
-    const answer = await queued.retrieve({ request, reply } as never, { model: 'm', queue_id: 'q' }, ['music']);
+    const http = new HttpExchange({ ...reply, request } as unknown as FastifyReply);
+    const answer = await queued.retrieve(http, { model: 'm', queue_id: 'q' }, ['music']);
     expect(answer).toMatchObject({ status: 'PROCESSING' });
     expect(headers['x-service-queued-reason']).toBe(reason);
   });

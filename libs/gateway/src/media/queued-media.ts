@@ -1,14 +1,11 @@
-import type { ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
-import { Inject, Injectable } from '@nestjs/common';
-import type { FastifyReply } from 'fastify';
+import { Inject, Injectable, StreamableFile } from '@nestjs/common';
 import { type ErrorCode, errorEntry, PlatformError } from '#common';
 import type { ModelManifest, ModelType } from '#model-registry/manifest';
 import { type MediaJob, type MediaJobKey, MediaJobsRepository } from '#jobs';
 import { ApiConfig } from '#platform/config';
-import { callerOf } from '#platform/http';
+import type { HttpExchange } from '#platform/http';
 import { ArtifactStore } from '#storage';
-import type { HttpExchange } from '../pipeline/http-exchange.js';
 import { ModelAvailabilityWatcher, type ReplicaState } from '../pipeline/model-availability-watcher.js';
 import { ModelResolver } from '../pipeline/model-resolver.js';
 import { modelHeaders } from '../request/request-headers.js';
@@ -60,16 +57,15 @@ export class QueuedMedia {
     @Inject(ModelAvailabilityWatcher) private readonly replicas: Pick<ModelAvailabilityWatcher, 'stateOf'>,
   ) {}
 
-  /** Sends the result of a job, or its progress while it runs or where its result is delivered by link. Rejects as `find` does. */
-  async retrieve(http: HttpExchange, name: MediaName, types: MediaTypes): Promise<MediaTiming | undefined> {
+  /** Returns the result of a job, or its progress while it runs or where its result is delivered by link. Rejects as `find` does. */
+  async retrieve(http: HttpExchange, name: MediaName, types: MediaTypes): Promise<MediaTiming | StreamableFile> {
     const key = await this.keyOf(http, name, types);
     const { job, timing } = await this.find(key);
     void http.reply.header('x-service-progress-percent', job.progressPercent);
     if (job.state === 'queued')
       void http.reply.header('x-service-queued-reason', queuedReasons[this.replicas.stateOf(key.modelId)]);
     if (timing.status === 'PROCESSING' || job.delivery === 'link') return timing;
-    await this.send(http.reply, { job, deleteAfter: name.delete_media_on_completion ?? false });
-    return undefined;
+    return await this.open({ job, deleteAfter: name.delete_media_on_completion ?? false });
   }
 
   /**
@@ -117,10 +113,10 @@ export class QueuedMedia {
   }
 
   /**
-   * Sends the result of a job as the body. With `deleteAfter` it is deleted before its last byte is sent: whoever received
+   * Opens the result of a job as a response. With `deleteAfter` it is deleted before its last byte is sent: whoever received
    * all of it gets it once, and whoever lost the connection may ask again.
    */
-  async send(reply: FastifyReply, { job, deleteAfter }: { job: MediaJob; deleteAfter: boolean }): Promise<void> {
+  async open({ job, deleteAfter }: { job: MediaJob; deleteAfter: boolean }): Promise<StreamableFile> {
     const artifactId = job.resultArtifacts[0] ?? '';
     const { record, stream } = await this.artifacts.open(artifactId);
     const body = deleteAfter
@@ -132,18 +128,16 @@ export class QueuedMedia {
           { objectMode: false },
         )
       : stream;
-    const raw: ServerResponse = reply.raw;
-    // The rest is not read for a client that disconnects, and nothing for one that disconnected before this moment.
-    raw.once('close', () => stream.destroy());
+    // Nest ends the body where the client disconnects; then the rest is not read.
     body.once('close', () => stream.destroy());
-    void reply.status(200).type(record.contentType).header('content-length', record.bytes).send(body);
+    return new StreamableFile(body, { type: record.contentType, length: record.bytes });
   }
 
   /** The key of a job, once the limits of its model let the question through. */
   private async keyOf(http: HttpExchange, { model: name, queue_id: queueId }: MediaName, types: MediaTypes) {
     const model = await this.modelOf(http, name, types);
     await this.pipeline.limit(http, { model, action: 'retrieve' });
-    return { modelId: model.id, queueId, accountId: callerOf(http.request).accountId };
+    return { modelId: model.id, queueId, accountId: http.caller.accountId };
   }
 
   /**

@@ -1,25 +1,19 @@
-import type { FastifyReply } from 'fastify';
 import { describe, expect, it } from 'vitest';
 import { validateWire } from '#platform/validation';
-import type { HttpExchange } from '../pipeline/http-exchange.js';
+import type { HttpExchange } from '#platform/http';
 import { ContentPolicy } from '../pipeline/policy/content-policy.js';
 import { ModerationController } from './moderation.controller.js';
 import { ModerationRequest } from './moderation.request.js';
-import type { ModerationResponse } from './moderation.response.js';
 import { parsePolicy } from '../pipeline/policy/policy-file.js';
 
 /** Takes every image for adult content whose URL says so. */
 async function moderate(body: object, file: string | null = 'terms: { en: [napalm], de: [Rohrbombe] }') {
   const watched = file === null ? null : { current: async () => parsePolicy(file) };
   const policy = new ContentPolicy(watched, { of: () => [] }, { classify: async () => [] });
-  let sent: unknown;
   const http = { request: { id: 'r' } } as HttpExchange;
   const controller = new ModerationController(
     policy,
-    {
-      handle: async (_reply, work) => void (sent = await work(http)),
-      openCheck: async () => ({ limit: async () => ({}) }) as never,
-    },
+    { openCheck: async () => ({ limit: async () => ({}) }) as never },
     { inputsOf: () => ({ image: async (url: string) => ({ artifactId: url }) }) as never },
     {
       modelId: 'safety',
@@ -29,8 +23,7 @@ async function moderate(body: object, file: string | null = 'terms: { en: [napal
       },
     },
   );
-  await controller.moderate(validateWire(ModerationRequest, body), {} as FastifyReply);
-  return sent as ModerationResponse;
+  return await controller.moderate(validateWire(ModerationRequest, body), http);
 }
 
 describe('POST /moderations', () => {

@@ -1,10 +1,8 @@
-import { Controller, HttpCode, Inject, Post, Res } from '@nestjs/common';
-import type { FastifyReply } from 'fastify';
+import { Controller, Inject, Post } from '@nestjs/common';
 import { PlatformError } from '#common';
 import { isDataUrl } from '#media';
-import { ApiRoute, type DocumentedRoute, LargeBody, WireBody } from '#platform/http';
+import { ApiRoute, type DocumentedRoute, Exchange, type HttpExchange, LargeBody, WireBody } from '#platform/http';
 import { MediaArtifacts } from '../media/media-artifacts.js';
-import type { HttpExchange } from '../pipeline/http-exchange.js';
 import { invalidField } from '../request/model-fields.js';
 import { RequestPipeline } from '../pipeline/request-pipeline.js';
 import { ImageClassifier } from '../pipeline/policy/classifiers.js';
@@ -43,25 +41,25 @@ interface InputImage {
 export class ModerationController {
   constructor(
     @Inject(ContentPolicy) private readonly policy: Pick<ContentPolicy, 'examine'>,
-    @Inject(RequestPipeline) private readonly pipeline: Pick<RequestPipeline, 'handle' | 'openCheck'>,
+    @Inject(RequestPipeline) private readonly pipeline: Pick<RequestPipeline, 'openCheck'>,
     @Inject(MediaArtifacts) private readonly artifacts: Pick<MediaArtifacts, 'inputsOf'>,
     @Inject(ImageClassifier) private readonly images: ImageClassifier,
   ) {}
 
   @Post('moderations')
-  @HttpCode(200)
   @LargeBody()
   @ApiRoute(moderationDocument)
-  async moderate(@WireBody(ModerationRequest) { input }: ModerationRequest, @Res() reply: FastifyReply): Promise<void> {
-    await this.pipeline.handle(reply, async (http) => {
-      const inputs = textsOf(input);
-      const ofImages = await this.examineImages(http, imagesOf(input));
-      const examined = inputs.every((texts) => texts.length === 0)
-        ? inputs.map(() => [])
-        : await this.examine(http, inputs);
-      const results = examined.map((findings) => presentModeration([...findings, ...ofImages]));
-      return { id: `modr-${http.request.id}`, model: 'content-policy', results } satisfies ModerationResponse;
-    });
+  async moderate(
+    @WireBody(ModerationRequest) { input }: ModerationRequest,
+    @Exchange() http: HttpExchange,
+  ): Promise<ModerationResponse> {
+    const inputs = textsOf(input);
+    const ofImages = await this.examineImages(http, imagesOf(input));
+    const examined = inputs.every((texts) => texts.length === 0)
+      ? inputs.map(() => [])
+      : await this.examine(http, inputs);
+    const results = examined.map((findings) => presentModeration([...findings, ...ofImages]));
+    return { id: `modr-${http.request.id}`, model: 'content-policy', results };
   }
 
   private async examine(http: HttpExchange, inputs: string[][]): Promise<Finding[][]> {

@@ -3,9 +3,8 @@ import { JobQuote } from '#billing';
 import { nanosOf, type NanoUsd, noTokens } from '#common';
 import { type Delivered, DirectJobs } from '#jobs';
 import type { Price } from '#model-registry/manifest';
-import { callerOf } from '#platform/http';
+import type { HttpExchange } from '#platform/http';
 import { directModality } from '#queue';
-import type { HttpExchange } from './http-exchange.js';
 import { ClientDisconnectedError } from './job-stream.js';
 import { balanceHeaders } from '../request/request-headers.js';
 
@@ -35,13 +34,15 @@ export class DirectRequests {
 
   /** Rejects as `DirectJobs.run` does. */
   async run<Result>(
-    { request, reply, disconnected, record }: HttpExchange,
+    http: HttpExchange,
     { id: modelId, prices, maxUnits }: DirectService,
     work: (signal: AbortSignal) => Promise<DirectAnswer<Result>>,
   ): Promise<Result> {
     const quote = quoteOf({ id: modelId, prices, maxUnits });
     const { bounds, price } = quote;
-    const order = { requestId: request.id, caller: callerOf(request), modelId, bounds, quote, disconnected };
+    const { request, caller, disconnected } = http;
+    const { accessRecord: record } = request;
+    const order = { requestId: request.id, caller, modelId, bounds, quote, disconnected };
     try {
       return await this.jobs.run(order, async (signal): Promise<Delivered<Result>> => {
         if (record) record.reservedNano = quote.amountNano;
@@ -53,7 +54,7 @@ export class DirectRequests {
     } catch (error) {
       throw disconnected.aborted ? new ClientDisconnectedError('the client disconnected') : error;
     } finally {
-      void reply.headers(balanceHeaders(quote, request.caller));
+      http.setHeaders(balanceHeaders(quote, request.caller));
     }
   }
 }

@@ -4,13 +4,12 @@ import { type JobUsage, PlatformError } from '#common';
 import type { MediaDelivery, OpenRequest } from '#jobs';
 import type { ResolvedModel } from '#model-registry';
 import type { ModelManifest } from '#model-registry/manifest';
-import { callerOf } from '#platform/http';
+import { callerOf, type HttpExchange } from '#platform/http';
 import { findExcess, type JobDefinition, type ReplyEvent, type UsageBounds } from '#queue';
 import type { AdmittedUse, ModelDemand } from '../limits/model-limit.js';
 import type { ScreenedJob } from './policy/prompt-texts.js';
 import type { AccessRecord } from '../access-log/access-record.js';
 import { admitAffordable, type AffordablePayload } from './affordable-admission.js';
-import type { HttpExchange } from './http-exchange.js';
 import type { JobRunner, StartedJob } from './job-runner.js';
 import type { JobRun } from './job-stream.js';
 import { backendHeaders, balanceHeaders } from '../request/request-headers.js';
@@ -82,7 +81,7 @@ export class ModelRequest {
 
   /** Of the access log; null for a job that is not the request's own. */
   get record(): AccessRecord | null {
-    return this.input === null ? this.http.record : null;
+    return this.input === null ? (this.http.request.accessRecord ?? null) : null;
   }
 
   get manifest(): ModelManifest {

@@ -5,8 +5,8 @@ import { ReservationRefused } from '#billing';
 import { noTokens, PlatformError } from '#common';
 import type { OpenRequest } from '#jobs';
 import type { ModelType } from '#model-registry/manifest';
+import { HttpExchange } from '#platform/http';
 import { exampleManifest } from '#test/example-manifest';
-import { ClientDisconnectedError } from './job-stream.js';
 import { type ModelName, RequestPipeline } from './request-pipeline.js';
 import { StoreBudgets } from '../request/store-budgets.js';
 
@@ -86,16 +86,13 @@ function pipelineOn({
 }
 
 function exchangeOf() {
-  const sent: { status?: number; body?: unknown; headers: Record<string, unknown>; hijacked?: true } = { headers: {} };
+  const headers: Record<string, unknown> = {};
   const reply = {
     request: { id: 'r', headers: {}, caller: { accountId: 'a' } },
     raw: Object.assign(new EventEmitter(), { destroyed: false }),
-    status: (status: number) => ((sent.status = status), reply),
-    headers: (headers: object) => (Object.assign(sent.headers, headers), reply),
-    send: (body: unknown) => ((sent.body = body), reply),
-    hijack: () => ((sent.hijacked = true), reply),
+    headers: (more: object) => (Object.assign(headers, more), reply),
   };
-  return { reply: reply as unknown as FastifyReply, sent };
+  return { http: new HttpExchange(reply as unknown as FastifyReply), headers };
 }
 
 const definition = { modality: 'chat', policy: { deadlineMs: 1_000 } } as never;
@@ -104,26 +101,26 @@ const media = { delivery: 'inline', inputArtifacts: [] } as const;
 /** Takes a request through the pipeline and queues a job. */
 async function queue(scene: Scene, name: ModelName = { name: 'm', type: 'text' }, shrink?: () => never) {
   const { pipeline, steps, admitted } = pipelineOn(scene);
-  const { reply, sent } = exchangeOf();
-  const ended = await pipeline
-    .handle(reply, async (http) => {
-      const limited = await (await pipeline.open(http, name)).limit();
-      const order = { definition, payload: { size: 2 }, bounds: noTokens, amountNano: 20n, ...(shrink && { shrink }) };
-      return { id: typeof (await limited.queue(order, media)) };
-    })
-    .then(() => null)
-    .catch((error: PlatformError) => error.code);
-  return { ended, steps, admitted, sent };
+  const { http, headers } = exchangeOf();
+  const run = async (): Promise<string> => {
+    const limited = await (await pipeline.open(http, name)).limit();
+    const order = { definition, payload: { size: 2 }, bounds: noTokens, amountNano: 20n, ...(shrink && { shrink }) };
+    return await limited.queue(order, media);
+  };
+  const ended = await run().then(
+    (queueId) => (expect(queueId).toEqual(expect.any(String)), null),
+    (error: PlatformError) => error.code,
+  );
+  return { ended, steps, admitted, headers };
 }
 
 describe('a request', () => {
-  it('passes every stage in order and sends what its handler returns', async () => {
-    const { ended, steps, admitted, sent } = await queue({});
+  it('passes every stage in order and returns the id of its job', async () => {
+    const { ended, steps, admitted, headers } = await queue({});
     expect(ended).toBeNull();
     expect(steps).toEqual(['resolve text m', 'limit', 'price', 'screen chat', 'admit']);
     expect(admitted[0]).toMatchObject({ requestId: 'r', modelId: 'm', payload: { size: 2 }, replyTo: null, media });
-    expect(sent).toMatchObject({ status: 200, body: { id: 'string' } });
-    expect(sent.headers).toMatchObject({ 'x-service-model-id': 'm', 'x-ratelimit-limit-requests': '1' });
+    expect(headers).toMatchObject({ 'x-service-model-id': 'm', 'x-ratelimit-limit-requests': '1' });
   });
 
   it('is not admitted if the content policy refuses its texts', async () => {
@@ -157,34 +154,6 @@ describe('a request', () => {
     expect([ended, ...steps.slice(0, 2)]).toEqual([null, 'resolve music voice', 'resolve tts voice']);
   });
 
-  it('ends its stream with an error frame where it fails after comments kept it alive', async () => {
-    const { pipeline } = pipelineOn({});
-    const failing = async (started: boolean) => {
-      const { reply, sent } = exchangeOf();
-      const written: string[] = [];
-      const writer = {
-        started,
-        write: async (frames: string) => written.push(frames),
-        end: (how: string) => written.push(how),
-      };
-      const handled = pipeline.handle(reply, (http) => {
-        http.preparing = writer as never;
-        return Promise.reject(new PlatformError('MODEL_AT_CAPACITY', 'Too many wait.'));
-      });
-      return { handled, written, sent };
-    };
-    const late = await failing(true);
-    await late.handled;
-    expect(late.written).toEqual([
-      expect.stringMatching(/^data: \{"error":\{.*"code":"MODEL_AT_CAPACITY".*\}\n\n$/),
-      'failed',
-    ]);
-    expect(late.sent.body).toBeUndefined();
-    const early = await failing(false);
-    await expect(early.handled).rejects.toMatchObject({ code: 'MODEL_AT_CAPACITY' });
-    expect(early.written).toEqual([]);
-  });
-
   it('is reduced until the balance covers it', async () => {
     const refused = new ReservationRefused({
       result: 'insufficient_balance',
@@ -200,45 +169,26 @@ describe('a request', () => {
   });
 });
 
-describe('a handler', () => {
-  it('sends nothing to a disconnected client, and always cleans up', async () => {
-    for (const error of [new ClientDisconnectedError(), new PlatformError('INVALID_REQUEST', 'No.')]) {
-      const { reply, sent } = exchangeOf();
-      const cleaned: string[] = [];
-      const handled = pipelineOn().pipeline.handle(reply, async (http) => {
-        http.onEnd(async () => void cleaned.push('input'));
-        throw error;
-      });
-      if (error instanceof ClientDisconnectedError) await handled;
-      else await expect(handled).rejects.toBe(error);
-      expect([sent.hijacked, sent.body]).toEqual([error instanceof ClientDisconnectedError || undefined, undefined]);
-      expect(cleaned).toEqual(['input']);
-    }
-  });
-});
-
 describe('an input job', () => {
   const input = { id: 'ears', type: 'asr', param: 'messages[0].content[1]', position: 2 } as const;
 
   it('has an id, limits and a reservation of its own, and leaves the headers of the request alone', async () => {
     const { pipeline, steps, admitted } = pipelineOn({ known: { asr: ['ears'] } });
-    const { reply, sent } = exchangeOf();
-    await pipeline.handle(reply, async (http) => {
-      const limited = await (await pipeline.openInput(http, input)).limit();
-      await limited.queue({ definition, payload: {}, bounds: noTokens, amountNano: 20n }, media);
-    });
+    const { http, headers } = exchangeOf();
+    const limited = await (await pipeline.openInput(http, input)).limit();
+    await limited.queue({ definition, payload: {}, bounds: noTokens, amountNano: 20n }, media);
     expect(steps).toEqual(['resolve asr ears', 'limit', 'price', 'screen chat', 'admit']);
     expect(admitted[0]).toMatchObject({ requestId: 'r.2', modelId: 'ears' });
-    expect(sent.headers).toEqual({});
+    expect(headers).toEqual({});
   });
 
   it('sets the headers of a limit that refuses it', async () => {
     const limitRefusal = new PlatformError('RATE_LIMIT_EXCEEDED', 'Too many.');
     const { pipeline, admitted } = pipelineOn({ known: { asr: ['ears'] }, limitRefusal });
-    const { reply, sent } = exchangeOf();
-    const handled = pipeline.handle(reply, async (http) => (await pipeline.openInput(http, input)).limit());
-    await expect(handled).rejects.toBe(limitRefusal);
-    expect(sent.headers).toEqual({ 'x-ratelimit-limit-requests': '1' });
+    const { http, headers } = exchangeOf();
+    const opened = await pipeline.openInput(http, input);
+    await expect(opened.limit()).rejects.toBe(limitRefusal);
+    expect(headers).toEqual({ 'x-ratelimit-limit-requests': '1' });
     expect(admitted).toEqual([]);
   });
 
@@ -250,9 +200,8 @@ describe('an input job', () => {
     [{ known, offline: true }, 'MODEL_OFFLINE'],
   ] as const)('whose model is not served is a 503 only while a worker is to serve it: %j', async (scene, code) => {
     const { pipeline } = pipelineOn(scene as never);
-    const { reply } = exchangeOf();
-    const handled = pipeline.handle(reply, async (http) => (await pipeline.openInput(http, input)).requireServed());
-    await expect(handled).rejects.toMatchObject({
+    const opened = pipeline.openInput(exchangeOf().http, input);
+    await expect(opened.then((request) => request.requireServed())).rejects.toMatchObject({
       code,
       param: 'messages[0].content[1]',
       message: expect.stringMatching(/^(?=.*\bears\b)(?!.*sluice )/) as string,
@@ -265,9 +214,11 @@ describe('an input job', () => {
     [{ known: { text: ['ears'] }, offline: true, disabled: true }, 'never'],
   ] as const)('that checks an input says that no retry helps without its model: %j', async (scene, retry) => {
     const { pipeline } = pipelineOn(scene as never);
-    const { reply } = exchangeOf();
     const check = { id: 'ears', type: 'text', param: 'messages' } as const;
-    const handled = pipeline.handle(reply, async (http) => (await pipeline.openCheck(http, check)).requireServed());
-    await expect(handled).rejects.toMatchObject({ code: 'MODEL_OFFLINE', retry });
+    const opened = pipeline.openCheck(exchangeOf().http, check);
+    await expect(opened.then((request) => request.requireServed())).rejects.toMatchObject({
+      code: 'MODEL_OFFLINE',
+      retry,
+    });
   });
 });

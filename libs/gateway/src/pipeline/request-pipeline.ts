@@ -1,26 +1,24 @@
 import { Inject, Injectable } from '@nestjs/common';
-import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyRequest } from 'fastify';
 import { PriceList } from '#billing';
 import { inputJobId, PlatformError } from '#common';
 import type { ResolvedModel } from '#model-registry';
 import type { ModelType } from '#model-registry/manifest';
 import { ApiConfig } from '#platform/config';
-import { SseWriter } from '#platform/http';
+import { type HttpExchange, type StreamedResponse, SseWriter } from '#platform/http';
 import type { ReplyEvent } from '#queue';
 import { OpenRequests, RateLimiter } from '#rate-limit';
 import type { AdmittedUse, ModelDemand } from '../limits/model-limit.js';
 import { applyModelLimit } from '../limits/rate-limits.js';
 import type { CheckModel } from './policy/classifiers.js';
 import { ContentPolicy } from './policy/content-policy.js';
-import { HttpExchange } from './http-exchange.js';
 import { JobRunner, type StartedJob } from './job-runner.js';
-import { ClientDisconnectedError } from './job-stream.js';
 import { ModelRequest, type RequestSteps } from './model-request.js';
 import { ModelResolver } from './model-resolver.js';
 import { ExpectedModels } from './expected-models.js';
 import { modelHeaders } from '../request/request-headers.js';
 import { StoreBudgets } from '../request/store-budgets.js';
-import { type EventPresenter, failStream, streamEvents } from './stream-events.js';
+import { type EventPresenter, EventStream } from './stream-events.js';
 
 /** Trait of the default model. */
 const defaultTrait = 'default';
@@ -55,6 +53,9 @@ const otherType: readonly string[] = ['MODEL_NOT_FOUND', 'INVALID_MODEL'];
  */
 @Injectable()
 export class RequestPipeline {
+  /** Number of jobs that checked inputs of a request so far. */
+  private readonly checks = new WeakMap<HttpExchange, number>();
+
   constructor(
     @Inject(ModelResolver) private readonly models: Pick<ModelResolver, 'resolve'>,
     @Inject(RateLimiter) private readonly limiter: RateLimiter,
@@ -67,28 +68,6 @@ export class RequestPipeline {
     @Inject(ExpectedModels) private readonly expected: Pick<ExpectedModels, 'isExpected'>,
   ) {}
 
-  /**
-   * Runs a handler and sends its result with status 200, unless the handler sent a response itself or the client
-   * disconnected.
-   */
-  async handle(reply: FastifyReply, work: (http: HttpExchange) => Promise<unknown>): Promise<void> {
-    const http = new HttpExchange(reply);
-    void reply.status(200);
-    try {
-      const body = await work(http);
-      if (body !== undefined) void reply.send(body);
-    } catch (error) {
-      if (error instanceof ClientDisconnectedError) reply.hijack();
-      // A comment was sent while the request was prepared: the status line is gone.
-      else if (http.preparing?.started) {
-        http.noteFailure(error);
-        await failStream(http.preparing, error, http.format);
-      } else throw error;
-    } finally {
-      await http.end();
-    }
-  }
-
   /** Resolves the model and sets its headers. Rejects as `ModelResolver.resolve` does. */
   async open(http: HttpExchange, { name, type, unknownIsDefault = false }: ModelName): Promise<ModelRequest> {
     const wanted = name ?? defaultTrait;
@@ -99,7 +78,8 @@ export class RequestPipeline {
       return this.resolve(http.request, defaultTrait, types);
     });
     void http.reply.headers(modelHeaders(resolved));
-    if (http.record) http.record.modelId = resolved.manifest.id;
+    const { accessRecord } = http.request;
+    if (accessRecord) accessRecord.modelId = resolved.manifest.id;
     return new ModelRequest(this.steps(http), http, resolved);
   }
 
@@ -135,7 +115,7 @@ export class RequestPipeline {
       throw new PlatformError('SERVICE_UNAVAILABLE', message, param, { retry: 'never' });
     }
     const steps = { ...this.steps(http), screen: () => Promise.resolve() };
-    const id = inputJobId(http.request.id, `check${http.nextCheck()}`);
+    const id = inputJobId(http.request.id, `check${this.nextCheck(http)}`);
     return new ModelRequest(steps, http, resolved, { id, param });
   }
 
@@ -145,14 +125,10 @@ export class RequestPipeline {
     return applyModelLimit({ limiter, budgets, open }, http, demand);
   }
 
-  /** Sends a job as server-sent events. Rejects only while nothing was sent. */
-  async stream<Event extends ReplyEvent>(
-    { reply }: HttpExchange,
-    job: StartedJob<Event>,
-    presenter: EventPresenter<Event>,
-  ): Promise<void> {
+  /** Returns a job as server-sent events. */
+  stream<Event extends ReplyEvent>(job: StartedJob<Event>, presenter: EventPresenter<Event>): StreamedResponse {
     const { keepAliveMs, stalledMs } = this.config;
-    await streamEvents(reply, job, presenter, { keepAliveMs, stalledMs });
+    return new EventStream(job, presenter, { keepAliveMs, stalledMs });
   }
 
   /** Sends comments to a client that streams while nothing else can be sent. */
@@ -166,6 +142,13 @@ export class RequestPipeline {
     } finally {
       writer.stopKeepAlive();
     }
+  }
+
+  /** Position of the next job that checks an input of this request, from 1. */
+  private nextCheck(http: HttpExchange): number {
+    const position = (this.checks.get(http) ?? 0) + 1;
+    this.checks.set(http, position);
+    return position;
   }
 
   private steps(http: HttpExchange): RequestSteps {

@@ -1,81 +1,80 @@
-import type { FastifyReply } from 'fastify';
 import { type JobUsage, PlatformError } from '#common';
-import { sseData, SseWriter, type SseWriterOptions } from '#platform/http';
+import {
+  type EventFormat,
+  frameChunks,
+  type HttpExchange,
+  sseData,
+  StreamedResponse,
+  SseWriter,
+  type SseWriterOptions,
+} from '#platform/http';
 import type { ReplyEvent } from '#queue';
 import { errorFrame } from '../errors/error-envelope.js';
 import type { StartedJob } from './job-runner.js';
 import { ClientDisconnectedError } from './job-stream.js';
 
 /** Turns the events of a job into the JSON of server-sent events. */
-export interface EventPresenter<Event extends ReplyEvent> {
+export interface EventPresenter<Event extends ReplyEvent> extends EventFormat {
   present(event: Event): string[];
   /** The chunks after the last event, before `[DONE]`. */
   finish(usage: JobUsage): string[] | Promise<string[]>;
-  /** The chunks of an error after part of the stream was sent; default: one with OpenAI's error object. */
-  fail?(error: PlatformError): string[];
-  /** The server-sent event of a chunk; default: its data alone. */
-  frame?(json: string): string;
 }
 
-/**
- * Sends a job as server-sent events that end with `[DONE]` or with an error frame. Rejects only while nothing was sent,
- * so that the error becomes the HTTP response.
- */
-export async function streamEvents<Event extends ReplyEvent>(
-  reply: FastifyReply,
-  job: StartedJob<Event>,
-  presenter: EventPresenter<Event>,
-  options: SseWriterOptions,
-): Promise<void> {
-  const writer = new SseWriter(reply, options);
-  const framed = (chunks: string[]): string => frameChunks(chunks, presenter);
-  // The connection of a client that reads nothing was closed; it counts as disconnected.
-  const require = (result: Awaited<ReturnType<SseWriter['write']>>): void => {
-    if (result !== 'written') throw new ClientDisconnectedError();
-  };
-  const record = reply.request.accessRecord;
-  let isOver = false;
-  const startKeepAlive = (): void => {
-    if (!isOver) writer.startKeepAlive();
-  };
-  if (job.accepted === undefined) startKeepAlive();
-  else void job.accepted.then(startKeepAlive);
-  try {
-    const usage = await job.follow(async (event) => {
-      const frames = framed(presenter.present(event));
-      if (frames === '') return;
-      require(await writer.write(frames));
-      record?.noteContent();
-    });
-    require(await writer.writeLast(framed(await presenter.finish(usage)) + sseData('[DONE]')));
-    writer.end();
-  } catch (error) {
-    const { started } = writer;
-    if (started && !(error instanceof ClientDisconnectedError)) {
-      const failure = PlatformError.from(error);
-      if (record) record.errorCode = failure.code;
-      await writer.write(framed(failureChunks(failure, presenter)));
+/** A job as server-sent events that end with `[DONE]` or with an error frame. */
+export class EventStream<Event extends ReplyEvent> extends StreamedResponse {
+  constructor(
+    private readonly job: StartedJob<Event>,
+    private readonly presenter: EventPresenter<Event>,
+    private readonly options: SseWriterOptions,
+  ) {
+    super();
+  }
+
+  /** Rejects only while nothing was sent, so that the error becomes the HTTP response. */
+  async send({ reply, request: { accessRecord: record } }: HttpExchange): Promise<void> {
+    const { job, presenter } = this;
+    const writer = new SseWriter(reply, this.options);
+    const framed = (chunks: string[]): string => frameChunks(chunks, presenter);
+    // The connection of a client that reads nothing was closed; it counts as disconnected.
+    const require = (result: Awaited<ReturnType<SseWriter['write']>>): void => {
+      if (result !== 'written') throw new ClientDisconnectedError();
+    };
+    let isOver = false;
+    const startKeepAlive = (): void => {
+      if (!isOver) writer.startKeepAlive();
+    };
+    if (job.accepted === undefined) startKeepAlive();
+    else void job.accepted.then(startKeepAlive);
+    try {
+      const usage = await job.follow(async (event) => {
+        const frames = framed(presenter.present(event));
+        if (frames === '') return;
+        require(await writer.write(frames));
+        record?.noteContent();
+      });
+      require(await writer.writeLast(framed(await presenter.finish(usage)) + sseData('[DONE]')));
+      writer.end();
+    } catch (error) {
+      const { started } = writer;
+      if (started && !(error instanceof ClientDisconnectedError)) {
+        const failure = PlatformError.from(error);
+        if (record) record.errorCode = failure.code;
+        await writer.write(framed(failureChunks(failure, presenter)));
+      }
+      writer.end('failed');
+      if (!started) throw error;
+    } finally {
+      isOver = true;
     }
-    writer.end('failed');
-    if (!started) throw error;
-  } finally {
-    isOver = true;
   }
 }
 
-/** How the chunks of a stream are framed, and how its error is presented. */
-export type StreamFormat = Pick<EventPresenter<never>, 'fail' | 'frame'>;
-
-export function frameChunks(chunks: string[], format: StreamFormat): string {
-  return chunks.map((json) => format.frame?.(json) ?? sseData(json)).join('');
-}
-
-function failureChunks(failure: PlatformError, format: StreamFormat): string[] {
+function failureChunks(failure: PlatformError, format: EventFormat): string[] {
   return format.fail?.(failure) ?? [JSON.stringify(errorFrame(failure))];
 }
 
 /** Ends a stream that has no events of its job yet with an error. */
-export async function failStream(writer: SseWriter, error: unknown, format: StreamFormat): Promise<void> {
+export async function failStream(writer: SseWriter, error: unknown, format: EventFormat): Promise<void> {
   await writer.write(frameChunks(failureChunks(PlatformError.from(error), format), format));
   writer.end('failed');
 }

@@ -1,9 +1,8 @@
 import { randomBytes } from 'node:crypto';
-import { Controller, Get, Inject, Query, Req, Res } from '@nestjs/common';
-import type { FastifyReply, FastifyRequest } from 'fastify';
+import { Controller, Get, Inject, Query } from '@nestjs/common';
 import { PlatformError } from '#common';
 import { ModelRegistryService } from '#model-registry';
-import { ApiRoute, callerOf, queryFault, queryText } from '#platform/http';
+import { ApiRoute, Exchange, type HttpExchange, queryFault, queryText } from '#platform/http';
 import type { HostAttestation } from '#tee';
 import { ExchangeSigner } from './exchange-signer.js';
 import { presentAttestation } from './present-attestation.js';
@@ -35,10 +34,7 @@ export class TeeController {
   @Get('attestation')
   @AttestationQuery()
   @ApiRoute(attestationDocument)
-  async attest(
-    @Query() query: unknown,
-    @Res({ passthrough: true }) reply: FastifyReply,
-  ): Promise<TeeAttestationResponse> {
+  async attest(@Query() query: unknown, @Exchange() http: HttpExchange): Promise<TeeAttestationResponse> {
     const name = requiredText(query, 'model');
     const nonce = readNonce(query);
     const address = readAddress(query);
@@ -46,21 +42,21 @@ export class TeeController {
     const attestation = await this.askHost(this.choose(model, address), nonce);
     const response = presentAttestation({ attestation, model, nonce }, await import('#tee'));
     const warning = warningOf(response);
-    if (warning !== null) void reply.header('x-service-tee-warning', warning);
+    if (warning !== null) http.setHeaders({ 'x-service-tee-warning': warning });
     return response;
   }
 
   @Get('signature')
   @SignatureQuery()
   @ApiRoute(signatureDocument)
-  async signature(@Query() query: unknown, @Req() request: FastifyRequest): Promise<TeeSignatureResponse> {
+  async signature(@Query() query: unknown, @Exchange() http: HttpExchange): Promise<TeeSignatureResponse> {
     const name = requiredText(query, 'model');
     const id = requiredText(query, 'request_id');
     if (id.length > longestId) throw queryFault('request_id', `request_id has at most ${longestId} characters.`);
     const { id: model } = await this.models.describe(name);
-    const { accountId } = callerOf(request);
+    const { caller, request } = http;
     // PostgreSQL takes no such text.
-    const found = id.includes('\0') ? null : await this.signer.find(accountId, { id, requestId: request.id });
+    const found = id.includes('\0') ? null : await this.signer.find(caller.accountId, { id, requestId: request.id });
     if (found?.modelId !== model) throw unknownRequest();
     const { text, signature, address, receipt } = found;
     if (signature === null || address === null) throw notSigned();

@@ -1,10 +1,9 @@
-import { Controller, Get, Inject, Param, Query, Req } from '@nestjs/common';
-import type { FastifyRequest } from 'fastify';
+import { Controller, Get, Inject, Param, Query } from '@nestjs/common';
 import { readWalletAddress } from '#accounts';
 import { AccountTransactions, LedgerService } from '#billing';
 import { displayNanos, PlatformError } from '#common';
 import { PaymentOffers } from '#payments';
-import { callerOf, queryFault, queryText } from '#platform/http';
+import { Exchange, type HttpExchange, queryFault, queryText } from '#platform/http';
 import { minimumBalanceNano, suggestedTopUpUsd } from './payment-answers.js';
 import { BalanceDocument, TransactionsDocument } from './wallets.document.js';
 import {
@@ -31,9 +30,9 @@ export class WalletsController {
   @BalanceDocument()
   async balance(
     @Param('walletAddress') address: string,
-    @Req() request: FastifyRequest,
+    @Exchange() http: HttpExchange,
   ): Promise<WalletBalanceResponse> {
-    const { accountId, walletAddress } = ownerOf(address, request);
+    const { accountId, walletAddress } = ownerOf(address, http);
     const { diemNano, bundledNano, usdNano, diemAllowanceNano } = await this.ledger.balance(accountId);
     const data = {
       walletAddress,
@@ -51,9 +50,9 @@ export class WalletsController {
   async list(
     @Param('walletAddress') address: string,
     @Query() query: unknown,
-    @Req() request: FastifyRequest,
+    @Exchange() http: HttpExchange,
   ): Promise<WalletTransactionsResponse> {
-    const { accountId, walletAddress } = ownerOf(address, request);
+    const { accountId, walletAddress } = ownerOf(address, http);
     const page = {
       limit: numberFrom(query, { name: 'limit', usual: defaultLimit, minimum: 1, maximum: maxLimit }),
       offset: numberFrom(query, { name: 'offset', usual: 0, minimum: 0, maximum: maxOffset }),
@@ -63,13 +62,13 @@ export class WalletsController {
 }
 
 /** Throws unless the wallet in the path is the one that signed in. */
-function ownerOf(text: string, request: FastifyRequest): { accountId: string; walletAddress: string } {
+function ownerOf(text: string, { caller }: HttpExchange): { accountId: string; walletAddress: string } {
   const address = readWalletAddress(text);
   if (address === null) {
     const message = 'walletAddress must be 0x and 40 hex digits, or the base58 of a Solana account.';
     throw queryFault('walletAddress', message, 'invalid_string');
   }
-  const { accountId, wallet } = callerOf(request);
+  const { accountId, wallet } = caller;
   if (wallet === address.stored) return { accountId, walletAddress: wallet };
   throw new PlatformError(
     'X402_WALLET_MISMATCH',

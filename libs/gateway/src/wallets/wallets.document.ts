@@ -8,7 +8,7 @@ import { WalletBalanceResponse, WalletTransactionsResponse } from './wallets.res
 const addressPattern = '^(0x[a-fA-F0-9]{40}|[1-9A-HJ-NP-Za-km-z]{32,44})$';
 const errors = [400, 401, 403, 429, 500];
 
-const common: Pick<DocumentedRoute, 'tags' | 'errors' | 'isPublic'> = { tags: ['x402'], errors, isPublic: true };
+const common: Pick<DocumentedRoute, 'tags' | 'errors' | 'security'> = { tags: ['x402'], errors, security: 'inherited' };
 
 const balanceDocument: DocumentedRoute = {
   ...common,

@@ -1,4 +1,5 @@
 import { PlatformError } from '#common';
+import { errorText } from '#common/values';
 import type { RunShape } from '#platform/memory';
 import type { AnyEngineStats, EngineEvent } from '../contract/engine.js';
 import type { TaskRequest } from '../contract/task.js';
@@ -196,7 +197,7 @@ export class HostSupervisor implements TextGenerationRunner, TaskRunner {
     try {
       return this.options.launch(this.options.load);
     } catch (error) {
-      this.handleHostExit(`could not be started: ${error instanceof Error ? error.message : String(error)}`);
+      this.handleHostExit(`could not be started: ${errorText(error)}`);
       return null;
     }
   }

@@ -1,5 +1,6 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { PlatformError } from '#common';
+import { errorText } from '#common/values';
 import { loadConfig, TracingConfig } from '#platform/config';
 import { IdleCollector } from '#platform/memory';
 import { noTracing, openTracing, type Tracing } from '#platform/tracing';
@@ -101,7 +102,7 @@ export class ModelHost {
       };
       this.channel.send({ type: 'ready', provider, providerNote, slots, loadMs, oneAtATime, ...more });
     } catch (error) {
-      const detail = error instanceof Error ? error.message : String(error);
+      const detail = errorText(error);
       this.channel.send({ type: 'load-failed', error: PlatformError.from(error, 'INFERENCE_FAILED').toWire(), detail });
     }
   }
@@ -113,7 +114,7 @@ export class ModelHost {
       this.tee = await HostTee.open(choice);
       return this.tee.report;
     } catch (error) {
-      return { failure: error instanceof Error ? error.message : String(error) };
+      return { failure: errorText(error) };
     }
   }
 

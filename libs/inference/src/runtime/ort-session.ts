@@ -1,6 +1,7 @@
 import { basename, dirname } from 'node:path';
 import { env, InferenceSession, listSupportedBackends, Tensor } from 'onnxruntime-node';
 import { PlatformError } from '#common';
+import { errorText } from '#common/values';
 import { freeBytes } from '#platform/memory';
 import { float16Bits } from './float16.js';
 import type { GraphSession, GraphTensor, TensorData, TensorDescription, TensorType } from './graph-session.js';
@@ -176,7 +177,7 @@ function explainSkipped(skipped: readonly string[], providers: readonly string[]
 
 /** Explains common failures; otherwise returns the first line of the runtime's error without local paths. */
 function plainReason(error: unknown): string {
-  const message = error instanceof Error ? error.message : String(error);
+  const message = errorText(error);
   if (/failed to load shared library/i.test(message)) return 'its libraries are not installed';
   if (/RequestAdapter|adapter_result/.test(message)) return 'no device was found';
   const firstLine = message.split('\n', 1)[0] ?? '';

@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import type { Tokenizer } from '@huggingface/tokenizers';
 import { PlatformError } from '#common';
+import { errorText } from '#common/values';
 import { ByteDetokenizer, type Detokenizer, WindowDetokenizer } from './detokenizer.js';
 import { ControlTokens } from './control-tokens.js';
 import { readMarkedText } from './marked-text.js';
@@ -98,7 +99,7 @@ export class TextTokenizer {
     } catch (error) {
       if (error instanceof PlatformError) throw error;
       // The library's own message would not say which file it is about.
-      const reason = error instanceof Error ? error.message : String(error);
+      const reason = errorText(error);
       const message = `The file ${tokenizerFile} cannot be used: ${reason}`;
       throw new PlatformError('INVALID_MODEL', message, tokenizerFile, { cause: error });
     }

@@ -1,8 +1,7 @@
 import { availableParallelism } from 'node:os';
+import { mebibyte } from '#common/values';
 import type { ResourceLimits } from '#platform/sandbox';
 import type { MediaOrder } from './media-order.js';
-
-const mebibyte = 2 ** 20;
 
 /** Limits of one run. The watched memory is below what the kernel allows, and its excess is named as such. */
 export interface MediaLimits extends ResourceLimits {

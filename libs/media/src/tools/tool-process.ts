@@ -1,6 +1,7 @@
 import { type ChildProcessByStdio, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { Readable, type Writable } from 'node:stream';
+import { errorText } from '#common/values';
 import { toolEnvironment } from '#platform/config';
 import { crashSignals, notStartedCodes, residentBytes } from '#platform/sandbox';
 
@@ -146,7 +147,7 @@ export class ToolProcess {
       // Without a free file descriptor, the child has no pipes.
       return (child.stdin as Writable | undefined) === undefined ? null : child;
     } catch (error) {
-      this.words = error instanceof Error ? error.message : String(error);
+      this.words = errorText(error);
       return null;
     }
   }

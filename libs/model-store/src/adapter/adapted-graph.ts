@@ -1,4 +1,5 @@
 import { PlatformError } from '#common';
+import { errorText } from '#common/values';
 import {
   bytesOf,
   encodeInitializer,
@@ -59,7 +60,7 @@ export async function addAdapters(
       bytes += checkFit(graph, matrices, bytes);
       loaded.push({ modelId, matrices });
     } catch (error) {
-      refused.push({ modelId, reason: error instanceof Error ? error.message : String(error) });
+      refused.push({ modelId, reason: errorText(error) });
     }
   }
   const adapters = new Map(loaded.map(({ modelId }, index) => [modelId, index + 1]));

@@ -1,4 +1,5 @@
 import { PlatformError } from '#common';
+import { errorText } from '#common/values';
 
 /** Error for an invalid downloaded file. `file` is its name in the input folder, never a path. */
 export function invalidFile(file: string, reason: string): PlatformError {
@@ -16,5 +17,5 @@ export function quoted(name: string): string {
 
 /** What the JSON parser says of a file, as part of a sentence. */
 export function jsonFault(error: unknown): string {
-  return `it is not JSON: ${quoted(error instanceof Error ? error.message : String(error))}`;
+  return `it is not JSON: ${quoted(errorText(error))}`;
 }

@@ -1,5 +1,6 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import { PlatformError, type WireError } from '#common';
+import { errorText } from '#common/values';
 import { type ConversionProgress, type ConversionResult, type ConverterKind, convertModel } from '../convert/index.js';
 
 /** Start parameters of the thread. */
@@ -38,7 +39,7 @@ async function main(): Promise<void> {
     send({
       type: 'failed',
       wire: error instanceof PlatformError ? error.toWire() : null,
-      message: error instanceof Error ? error.message : String(error),
+      message: errorText(error),
       systemCode: error instanceof Error ? (error as NodeJS.ErrnoException).code : undefined,
     });
   }

@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs';
 import { mkdir, rename, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { errorText } from '#common/values';
 import type { ManifestFile, ManifestSource } from '#model-registry/manifest';
 import { containedPath } from '../contained-path.js';
 import { ContentCheck } from './digest.js';
@@ -48,7 +49,7 @@ export async function fetchWithMirrors(
     } catch (error) {
       request.signal?.throwIfAborted();
       if (isStorageFull(error)) throw error;
-      const reason = error instanceof Error ? error.message : String(error);
+      const reason = errorText(error);
       reasons.push(reason);
       const next = attempts[index + 1];
       if (next) request.note(`${name} cannot be had (${reason}); trying its mirror ${next.name}`);

@@ -2,6 +2,7 @@ import { EventEmitter } from 'node:events';
 import type { FastifyReply } from 'fastify';
 import { describe, expect, it, vi } from 'vitest';
 import { PlatformError } from '#common';
+import { HttpExchange } from '#platform/http';
 import type { Logger } from '#platform/logging';
 import { PaymentOffers } from '../offers.js';
 import { failureAnswer, type TopUpAnswer } from '../top-ups/top-up-answer.js';
@@ -31,22 +32,22 @@ async function call(
     submit = vi.fn(),
   }: { networks?: (typeof base)[]; submit?: (header: string) => Promise<TopUpAnswer> } = {},
 ): Promise<Sent> {
-  const sent: Sent = { status: 200, headers: {}, body: {} };
+  const sent: Omit<Sent, 'body'> = { status: 200, headers: {} };
   const reply = {
     raw: new EventEmitter(),
     request: { headers, protocol: 'http', host: 'api.example.org' },
     status: (status: number) => ((sent.status = status), reply),
     type: () => reply,
     header: (name: string, value: string) => ((sent.headers[name.toLowerCase()] = value), reply),
-    send: (body: Buffer | object) => {
-      sent.body = (Buffer.isBuffer(body) ? JSON.parse(body.toString()) : body) as Record<string, unknown>;
-      return Promise.resolve();
+    headers: (headers: Record<string, string>) => {
+      for (const [name, value] of Object.entries(headers)) sent.headers[name.toLowerCase()] = value;
     },
   };
   const offers = new PaymentOffers({ networks, minUsd: 5, maxUsd: 10_000 });
   const logger = { warn: vi.fn() } as unknown as Logger;
-  await new TopUpController({ submit }, offers, {}, logger).topUp(reply as unknown as FastifyReply);
-  return sent;
+  const http = new HttpExchange(reply as unknown as FastifyReply);
+  const body = await new TopUpController({ submit }, offers, {}, logger).topUp(http);
+  return { ...sent, body: (Buffer.isBuffer(body) ? JSON.parse(body.toString()) : body) as Record<string, unknown> };
 }
 
 const decode = (text: string | undefined) => JSON.parse(Buffer.from(text ?? '', 'base64').toString()) as unknown;

@@ -1,8 +1,7 @@
-import { Controller, HttpCode, Inject, Post, Res } from '@nestjs/common';
-import type { FastifyReply } from 'fastify';
+import { Controller, Inject, Post } from '@nestjs/common';
 import { PlatformError } from '#common';
 import { ApiConfig } from '#platform/config';
-import { Access } from '#platform/http';
+import { Access, Exchange, type HttpExchange } from '#platform/http';
 import { Logger } from '#platform/logging';
 import { PaymentOffers } from '../offers.js';
 import { failureAnswer, type TopUpAnswer } from '../top-ups/top-up-answer.js';
@@ -28,19 +27,17 @@ export class TopUpController {
   ) {}
 
   @Post()
-  @HttpCode(200)
   @Access('anonymous')
   @TopUpRoute()
-  async topUp(@Res() reply: FastifyReply): Promise<void> {
+  async topUp(@Exchange() http: HttpExchange): Promise<object> {
     this.assertConfigured();
-    const header = paymentHeaderOf(reply);
-    if (header === null) return this.require(reply);
-    const left = new AbortController();
-    reply.raw.once('close', () => left.abort());
-    const answer = await this.service.submit(header, left.signal).catch(answerOf);
-    if (answer.receipt !== null) void reply.header('PAYMENT-RESPONSE', base64Of(answer.receipt));
-    if (answer.status === 202) void reply.header('retry-after', '5');
-    await reply.status(answer.status).type('application/json; charset=utf-8').send(answer.body);
+    const header = paymentHeaderOf(http);
+    if (header === null) return this.requirePayment(http);
+    const answer = await this.service.submit(header, http.disconnected).catch(answerOf);
+    if (answer.receipt !== null) http.setHeaders({ 'PAYMENT-RESPONSE': base64Of(answer.receipt) });
+    if (answer.status === 202) http.setHeaders({ 'retry-after': '5' });
+    void http.reply.status(answer.status).type('application/json; charset=utf-8');
+    return answer.body;
   }
 
   private assertConfigured(): void {
@@ -56,12 +53,13 @@ export class TopUpController {
     throw new PlatformError('SERVICE_UNAVAILABLE', message, null, { retry: 'never' });
   }
 
-  private async require(reply: FastifyReply): Promise<void> {
+  /** Sets status and headers of the response that asks for a payment. Returns its body. */
+  private requirePayment(http: HttpExchange): object {
     const body = {
       x402Version: 2,
       error: 'A payment is required: send it in the header PAYMENT-SIGNATURE.',
       resource: {
-        url: `${this.originOf(reply)}/api/v1/x402/top-up`,
+        url: `${this.originOf(http)}/api/v1/x402/top-up`,
         description:
           `Top up the account of your wallet with ${this.offers.range} in USDC. Clients with a cap per payment must ` +
           'allow this amount (spendControls.maxAmountPerPayment).',
@@ -69,16 +67,17 @@ export class TopUpController {
       },
       accepts: this.offers.accepts,
     };
-    await reply.status(402).header('PAYMENT-REQUIRED', base64Of(body)).send(body);
+    void http.reply.status(402).header('PAYMENT-REQUIRED', base64Of(body));
+    return body;
   }
 
-  private originOf({ request }: FastifyReply): string {
+  private originOf({ request }: HttpExchange): string {
     return this.config.publicUrl ?? `${request.protocol}://${request.host}`;
   }
 }
 
 /** Null without a payment. Several headers must say the same. */
-function paymentHeaderOf({ request }: FastifyReply): string | null {
+function paymentHeaderOf({ request }: HttpExchange): string | null {
   const given = paymentHeaders.flatMap((name) => request.headers[name] ?? []);
   const [first = null, ...others] = given;
   if (others.some((other) => other !== first)) {

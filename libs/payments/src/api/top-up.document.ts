@@ -38,7 +38,7 @@ const topUpDocument: DocumentedRoute = {
     },
   },
   errors: [413, 415, 429, 503],
-  isPublic: true,
+  security: 'inherited',
 };
 
 const legacy = { required: false, deprecated: true, schema: { type: 'string' as const } };

@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { errorText } from '#common/values';
 import type { Environment, VariableDescription } from './variable.js';
 
 /** Values of the files that `<VARIABLE>_FILE` variables name; `problems` lists unusable ones. */
@@ -19,7 +20,7 @@ export function readSecretFiles(variables: readonly VariableDescription[], envir
     try {
       found.values[name] = readSecret(path, Boolean(environment[name]));
     } catch (error) {
-      const reason = error instanceof Error ? error.message : String(error);
+      const reason = errorText(error);
       found.problems.push({ variable: name, text: `${name}_FILE cannot be used: ${reason}.` });
     }
   }

@@ -1,4 +1,5 @@
 import { readFile, stat } from 'node:fs/promises';
+import { errorText } from '#common/values';
 
 /** Minimum time between two looks at a file, in ms. An unused file is not looked at. */
 const intervalMs = 1_000;
@@ -68,7 +69,7 @@ async function load<Content>({ path, parse }: WatchedFileOptions<Content>) {
     const version = await versionOf(path);
     return { content: parse(await readFile(path, 'utf8')), version };
   } catch (error) {
-    throw new Error(`${path}: ${error instanceof Error ? error.message : String(error)}`, { cause: error });
+    throw new Error(`${path}: ${errorText(error)}`, { cause: error });
   }
 }
 

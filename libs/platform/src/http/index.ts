@@ -1,6 +1,8 @@
 export { ApiErrors } from './error-document.js';
+export { type EventFormat, frameChunks } from './event-format.js';
 export { FileField, FileListField } from './file-field.js';
 export { fieldOfPart, FormBody, UploadedFile } from './form-body.js';
+export { Exchange, HttpExchange, StreamedResponse } from './http-exchange.js';
 export { isGiven } from './is-given.js';
 export { jsonContent } from './json-content.js';
 export { queryFault, queryText } from './query-fault.js';

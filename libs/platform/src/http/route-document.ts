@@ -1,4 +1,4 @@
-import { applyDecorators } from '@nestjs/common';
+import { applyDecorators, HttpCode } from '@nestjs/common';
 import {
   ApiBearerAuth,
   ApiBody,
@@ -18,7 +18,7 @@ type ResponseHeaders = NonNullable<ApiResponseNoStatusOptions['headers']>;
 
 /** The parts of a response beside its description; values are OpenAPI objects. */
 export interface DocumentedResponse {
-  description: string;
+  description?: string;
   /** The class of its JSON. */
   json?: WireClass;
   /** Content of other types, or JSON that no class describes. */
@@ -46,8 +46,9 @@ export interface DocumentedRoute {
   errors: number[];
   /** Default: the standard envelope. */
   envelope?: 'openai' | 'standard';
-  /** The route needs no key. */
-  isPublic?: true;
+  /** Default: an API key. `inherited` says nothing beside what the document says of all operations, `none` that no key is taken. */
+  security?: 'inherited' | 'none';
+  deprecated?: true;
   /** Descriptions of optional request headers, by name. */
   requestHeaders?: Record<string, string>;
   /** Its JSON is compressed for clients that take that. */
@@ -61,16 +62,23 @@ const packed = {
   'Content-Encoding': { description: 'How it is packed.', schema: { type: 'string', enum: ['gzip', 'br'] } },
 };
 
-/** What the OpenAPI document says of a route. */
+/** What the OpenAPI document says of a route. Its first status below 300 is that of a response that sets none. */
 export function ApiRoute(route: DocumentedRoute): MethodDecorator {
   const { tags, operationId, summary, description, body, example, models = [], responses, produces = [] } = route;
   const { examples = { plain: { summary, value: example ?? {} } }, errors, envelope = 'standard' } = route;
   const classes = Object.values(responses).flatMap(({ json }) => json ?? []);
   return applyDecorators(
     ApiTags(...tags),
-    ...(route.isPublic ? [] : [ApiBearerAuth('BearerAuth')]),
+    ...successStatus(responses).map((status) => HttpCode(status)),
+    ...(route.security === undefined ? [ApiBearerAuth('BearerAuth')] : []),
     ApiExtraModels(...(body ? [body] : []), ...classes, ...models),
-    ApiOperation({ operationId, summary, ...(description !== undefined && { description }) }),
+    ApiOperation({
+      operationId,
+      summary,
+      ...(description !== undefined && { description }),
+      ...(route.deprecated && { deprecated: true }),
+      ...(route.security === 'none' && { security: [] }),
+    }),
     ...(route.compressed
       ? [ApiHeader({ name: 'Accept-Encoding', required: false, description: acceptEncoding(responses) })]
       : []),
@@ -79,11 +87,17 @@ export function ApiRoute(route: DocumentedRoute): MethodDecorator {
     ),
     ...(body ? [ApiBody({ type: body, required: true, examples })] : []),
     ...(produces.length > 0 ? [ApiProduces(...produces)] : []),
+    ApiErrors(envelope, errors),
     ...Object.entries(responses).map(([status, response]) =>
       ApiResponse({ status: Number(status), ...describe(response, route.compressed) }),
     ),
-    ApiErrors(envelope, errors),
   );
+}
+
+/** The lowest status of a success, if there is one. */
+function successStatus(responses: DocumentedRoute['responses']): number[] {
+  const statuses = Object.keys(responses).map(Number);
+  return statuses.filter((status) => status < 300).slice(0, 1);
 }
 
 function acceptEncoding({ 200: success }: DocumentedRoute['responses']): string {
@@ -92,13 +106,13 @@ function acceptEncoding({ 200: success }: DocumentedRoute['responses']): string 
 }
 
 function describe(
-  { description, json, content, headers }: DocumentedResponse,
+  { description = '', json, content, headers }: DocumentedResponse,
   compressed = false,
 ): ApiResponseNoStatusOptions {
   const all = { ...(compressed ? packed : {}), ...headers };
   return {
     description,
     ...(Object.keys(all).length > 0 && { headers: all as ResponseHeaders }),
-    content: { ...(json && jsonContent(json)), ...content } as ResponseContent,
+    ...((json ?? content) && { content: { ...(json && jsonContent(json)), ...content } as ResponseContent }),
   };
 }

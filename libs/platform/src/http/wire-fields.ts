@@ -189,12 +189,7 @@ export function ObjectField(model: NewableClass, options: FieldOptions): Propert
     IsObject(),
     nest(() => model),
     documentedModels([model]),
-    documented(
-      options,
-      options.nullable === true
-        ? { allOf: [{ $ref: `#/components/schemas/${model.name}` }] }
-        : { allOf: [{ $ref: `#/components/schemas/${model.name}` }] },
-    ),
+    documented(options, { allOf: [{ $ref: `#/components/schemas/${model.name}` }] }),
   );
 }
 

@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
+import { mebibyte } from '#common/values';
 import { cacheBytes, decoderMemory, type DecoderSize, peakBytes } from './decoder-memory.js';
-
-const mebibyte = 2 ** 20;
 
 /** TinyLlama in 4 bits: 22 layers, 32 heads of 64, 4 of keys and values, 32,000 tokens. */
 const tinyLlama: DecoderSize = {

@@ -1,3 +1,4 @@
+import { mebibyte } from '#common/values';
 import { windowCachePositions } from './window-cache.js';
 
 /*
@@ -51,7 +52,6 @@ export interface DecoderMemory {
   logits: number;
 }
 
-const mebibyte = 2 ** 20;
 const floatBytes = Float32Array.BYTES_PER_ELEMENT;
 
 /** Measured: Node, ONNX Runtime and the code of an engine, of any family. */

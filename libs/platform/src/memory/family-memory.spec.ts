@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
+import { mebibyte } from '#common/values';
 import { familyHostMemory, familyMemory, familyPeakBytes, type FamilySize } from './family-memory.js';
-
-const mebibyte = 2 ** 20;
 
 const unknown: FamilySize = { family: 'new', weightsBytes: 1e8, tokenizerBytes: 1e6, config: {}, maxTokens: 0 };
 

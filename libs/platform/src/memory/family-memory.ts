@@ -1,3 +1,4 @@
+import { mebibyte } from '#common/values';
 import { runtimeBytes } from './decoder-memory.js';
 
 /*
@@ -28,7 +29,6 @@ export interface FamilyMemory {
   work: number;
 }
 
-const mebibyte = 2 ** 20;
 const floatBytes = Float32Array.BYTES_PER_ELEMENT;
 
 /** Objects of a tokenizer over the text that they are read from. */

@@ -1,11 +1,10 @@
 import { describe, expect, it } from 'vitest';
+import { mebibyte } from '#common/values';
 import { IdleCollector, thisProcess } from './idle-collector.js';
-
-const megabyte = 2 ** 20;
 
 /** A process with 50 MB of objects, and garbage that a collection frees. */
 function fakeProcess() {
-  const state = { garbage: 0, busy: 0, collections: 0, live: 50 * megabyte };
+  const state = { garbage: 0, busy: 0, collections: 0, live: 50 * mebibyte };
   const collector = new IdleCollector({
     usedBytes: () => state.live + state.garbage,
     busyShare: () => state.busy,
@@ -21,7 +20,7 @@ describe('a process without requests', () => {
   it('frees what the last requests left behind, once', () => {
     const { state, collector } = fakeProcess();
     collector.look();
-    state.garbage = 100 * megabyte;
+    state.garbage = 100 * mebibyte;
     collector.look();
     collector.look();
     expect(state).toMatchObject({ garbage: 0, collections: 1 });
@@ -30,14 +29,14 @@ describe('a process without requests', () => {
   it('frees what was in use at the last collection, and collects ever less often while it is', () => {
     const { state, collector } = fakeProcess();
     collector.look();
-    state.live = 200 * megabyte;
+    state.live = 200 * mebibyte;
     // At looks 0, 2, 5 and 10; then every thirteenth.
     for (let look = 0; look < 17; look += 1) collector.look();
     expect(state.collections).toBe(4);
     for (let look = 0; look < 13 * 10; look += 1) collector.look();
     expect(state.collections).toBe(14);
     // The body of a request that waited becomes garbage without a change of the memory in use.
-    Object.assign(state, { live: 50 * megabyte, garbage: 150 * megabyte });
+    Object.assign(state, { live: 50 * mebibyte, garbage: 150 * mebibyte });
     for (let look = 0; look < 13; look += 1) collector.look();
     expect(state.garbage).toBe(0);
   });
@@ -45,10 +44,10 @@ describe('a process without requests', () => {
   it('collects at once when more has come', () => {
     const { state, collector } = fakeProcess();
     collector.look();
-    state.live = 200 * megabyte;
+    state.live = 200 * mebibyte;
     for (let look = 0; look < 12; look += 1) collector.look();
     const before = state.collections;
-    state.garbage = 30 * megabyte;
+    state.garbage = 30 * mebibyte;
     collector.look();
     expect(state).toMatchObject({ garbage: 0, collections: before + 1 });
   });
@@ -56,7 +55,7 @@ describe('a process without requests', () => {
   it('does not collect for a little garbage', () => {
     const { state, collector } = fakeProcess();
     collector.look();
-    state.garbage = 5 * megabyte;
+    state.garbage = 5 * mebibyte;
     collector.look();
     expect(state.collections).toBe(0);
   });
@@ -65,7 +64,7 @@ describe('a process without requests', () => {
 it('leaves a busy process alone', () => {
   const { state, collector } = fakeProcess();
   collector.look();
-  Object.assign(state, { garbage: 100 * megabyte, busy: 0.5 });
+  Object.assign(state, { garbage: 100 * mebibyte, busy: 0.5 });
   collector.look();
   expect(state.collections).toBe(0);
 });
@@ -79,10 +78,10 @@ it('takes no process for busy that waits for a processor', () => {
 it('frees the buffers of this process that nothing refers to', async () => {
   const collector = new IdleCollector({ ...thisProcess(), busyShare: () => 0 });
   collector.look();
-  const held = Array.from({ length: 4 }, () => Buffer.alloc(30 * megabyte));
+  const held = Array.from({ length: 4 }, () => Buffer.alloc(30 * mebibyte));
   const before = process.memoryUsage().arrayBuffers;
   held.length = 0;
   collector.look();
   // A thread of V8 frees them.
-  await expect.poll(() => process.memoryUsage().arrayBuffers).toBeLessThan(before - 100 * megabyte);
+  await expect.poll(() => process.memoryUsage().arrayBuffers).toBeLessThan(before - 100 * mebibyte);
 });

@@ -4,6 +4,7 @@ import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import pg from 'pg';
+import { errorText } from '#common/values';
 import { StartRefusal } from '../process/index.js';
 import { type MigrationFile, readMigrations } from './migration-files.js';
 
@@ -171,7 +172,7 @@ async function apply(client: pg.Client, file: MigrationFile, lockWaitMs: number)
   } catch (error) {
     // If the connection is gone, the server rolls back itself.
     await client.query('ROLLBACK').catch(() => undefined);
-    const reason = error instanceof Error ? error.message : String(error);
+    const reason = errorText(error);
     throw new MigrationError(`Migration ${file.name} could not be applied: ${reason}`, { cause: error });
   }
 }

@@ -5,10 +5,10 @@ import { createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
+import { mebibyte } from '#common/values';
 import type { ResourceLimits } from './resource-limits.js';
 import { Sandbox } from './sandbox.js';
 
-const mebibyte = 2 ** 20;
 const generous: ResourceLimits = { memoryBytes: 2 ** 30, cpuSeconds: 60, fileBytes: mebibyte, openFiles: 256 };
 
 interface End {

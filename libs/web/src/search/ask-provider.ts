@@ -1,4 +1,5 @@
 import { PlatformError } from '#common';
+import { isObject } from '#common/values';
 import { type Egress, type RemoteRequest, RemoteStatus } from '#egress';
 import { ProviderFault, type RawResult } from './search-provider.js';
 
@@ -69,10 +70,6 @@ export function resultsIn(
 }
 
 export type RawMembers = Readonly<Record<string, unknown>>;
-
-function isObject(value: unknown): value is RawMembers {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
 
 /** For services with a key and a plan. */
 export function explainKey(variable: string, refused: readonly number[], spent: readonly number[]) {

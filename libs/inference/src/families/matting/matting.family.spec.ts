@@ -2,6 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { mebibyte } from '#common/values';
 import { modelFolder } from '#model-store';
 import { TaskEngineRun } from '#test/task-engine-run';
 import { installTinyImages } from '#test/tiny-images';
@@ -11,7 +12,6 @@ import { emptyImage, type RgbPixels } from '../../images/pixel-grid.js';
 import { loadModnetFamily } from './matting.family.js';
 
 const [width, height] = [1_600, 1_200];
-const mebibyte = 2 ** 20;
 
 let home: string;
 const run = new TaskEngineRun();

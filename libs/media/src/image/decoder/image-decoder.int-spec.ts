@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import sharp from 'sharp';
 import { afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { mebibyte } from '#common/values';
 import { Sandbox } from '#platform/sandbox';
 import { runSourceArguments, sourcePath } from '#test/source-program';
 import { encodeImage } from '../encode-image.js';
@@ -12,7 +13,6 @@ const program = {
   modulePath: sourcePath('libs/media/src/image/decoder/decode.main.ts'),
   nodeArguments: runSourceArguments,
 };
-const mebibyte = 2 ** 20;
 const side = 32;
 const size = { storedWidth: side, storedHeight: side, maxPixels: side * side };
 

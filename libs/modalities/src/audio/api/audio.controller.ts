@@ -1,10 +1,9 @@
-import { Controller, Inject, Post, Res } from '@nestjs/common';
-import type { FastifyReply } from 'fastify';
+import { Controller, Inject, Post, type StreamableFile } from '@nestjs/common';
 import { displayNanos, noTokens } from '#common';
-import { ModelRoute, QueuedMedia, RequestPipeline } from '#gateway';
+import { type MediaTiming, ModelRoute, QueuedMedia, RequestPipeline } from '#gateway';
 import { MediaTools, needsFfmpeg } from '#media';
 import { ApiConfig } from '#platform/config';
-import { Access, ApiRoute, WireBody } from '#platform/http';
+import { Access, ApiRoute, Exchange, type HttpExchange, WireBody } from '#platform/http';
 import { audioJob, quoteAudio } from '../contract/index.js';
 import {
   CompleteAudioRequest,
@@ -12,6 +11,7 @@ import {
   QuoteAudioRequest,
   RetrieveAudioRequest,
 } from '../contract/audio.request.js';
+import type { AudioQueueResponse, AudioQuoteResponse } from '../contract/audio.response.js';
 import { audioDocuments as documents } from './audio.document.js';
 import { audioTypes } from './audio.model.js';
 import { normalizeAudio, quotedUnits, sizeOfAudio, sizeOfQuote } from './audio.normalizer.js';
@@ -29,50 +29,52 @@ export class AudioController {
   @Post('quote')
   @Access('public')
   @ApiRoute(documents.quote)
-  async quote(@WireBody(QuoteAudioRequest) wire: QuoteAudioRequest, @Res() reply: FastifyReply): Promise<void> {
-    await this.pipeline.handle(reply, async (http) => {
-      const opened = await this.pipeline.open(http, { name: wire.model, type: audioTypes });
-      const size = sizeOfQuote(wire, opened.manifest);
-      const pricing = (await opened.price()).pricing;
-      return { quote: displayNanos(quoteAudio(quotedUnits(pricing, size), pricing)) };
-    });
+  async quote(
+    @WireBody(QuoteAudioRequest) body: QuoteAudioRequest,
+    @Exchange() http: HttpExchange,
+  ): Promise<AudioQuoteResponse> {
+    const opened = await this.pipeline.open(http, { name: body.model, type: audioTypes });
+    const size = sizeOfQuote(body, opened.manifest);
+    const pricing = (await opened.price()).pricing;
+    return { quote: displayNanos(quoteAudio(quotedUnits(pricing, size), pricing)) };
   }
 
   @Post('queue')
   @ModelRoute(documents.queue, { responseOfJob: presentQueued })
-  async queue(@WireBody(QueueAudioRequest) wire: QueueAudioRequest, @Res() reply: FastifyReply): Promise<void> {
-    await this.pipeline.handle(reply, async (http) => {
-      const opened = await this.pipeline.open(http, { name: wire.model, type: audioTypes });
-      const options = normalizeAudio(wire, opened.manifest);
-      opened.requireEnabled();
-      if (needsFfmpeg(options.format)) await this.tools.require();
-      const limited = await opened.limit({ needsWorker: false });
-      const pricing = limited.price.pricing;
-      const units = quotedUnits(pricing, sizeOfAudio(options));
-      const payload = { ...options, units };
-      const { mediaDeadlineMs: deadlineMs } = this.config;
-      const quoted = { bounds: { ...noTokens, units }, amountNano: quoteAudio(units, pricing) };
-      const order = { definition: audioJob, deadlineMs, payload, ...quoted };
-      const queueId = await limited.queue(order, { delivery: 'inline', inputArtifacts: [] });
-      return presentQueued({ modelId: opened.manifest.id, queueId });
-    });
+  async queue(
+    @WireBody(QueueAudioRequest) body: QueueAudioRequest,
+    @Exchange() http: HttpExchange,
+  ): Promise<AudioQueueResponse> {
+    const opened = await this.pipeline.open(http, { name: body.model, type: audioTypes });
+    const options = normalizeAudio(body, opened.manifest);
+    opened.requireEnabled();
+    if (needsFfmpeg(options.format)) await this.tools.require();
+    const limited = await opened.limit({ needsWorker: false });
+    const pricing = limited.price.pricing;
+    const units = quotedUnits(pricing, sizeOfAudio(options));
+    const payload = { ...options, units };
+    const { mediaDeadlineMs: deadlineMs } = this.config;
+    const quoted = { bounds: { ...noTokens, units }, amountNano: quoteAudio(units, pricing) };
+    const order = { definition: audioJob, deadlineMs, payload, ...quoted };
+    const queueId = await limited.queue(order, { delivery: 'inline', inputArtifacts: [] });
+    return presentQueued({ modelId: opened.manifest.id, queueId });
   }
 
   @Post('retrieve')
   @ModelRoute(documents.retrieve, { free: true })
   async retrieve(
-    @WireBody(RetrieveAudioRequest) wire: RetrieveAudioRequest,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
-    await this.pipeline.handle(reply, (http) => this.media.retrieve(http, wire, audioTypes));
+    @WireBody(RetrieveAudioRequest) body: RetrieveAudioRequest,
+    @Exchange() http: HttpExchange,
+  ): Promise<MediaTiming | StreamableFile> {
+    return await this.media.retrieve(http, body, audioTypes);
   }
 
   @Post('complete')
   @ModelRoute(documents.complete, { free: true })
   async complete(
-    @WireBody(CompleteAudioRequest) wire: CompleteAudioRequest,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
-    await this.pipeline.handle(reply, (http) => this.media.complete(http, wire, audioTypes));
+    @WireBody(CompleteAudioRequest) body: CompleteAudioRequest,
+    @Exchange() http: HttpExchange,
+  ): Promise<{ success: boolean }> {
+    return await this.media.complete(http, body, audioTypes);
   }
 }

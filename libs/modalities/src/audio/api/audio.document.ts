@@ -20,7 +20,7 @@ export const audioDocuments = queuedMediaDocuments('Audio', {
     },
     json: responses.AudioQuoteResponse,
     errors: [400, 403, 404, 429, 500, 503],
-    isPublic: true,
+    security: 'inherited',
   },
   queue: {
     summary: 'Queue a long text or music',

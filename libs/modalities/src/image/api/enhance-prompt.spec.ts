@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { PlatformError } from '#common';
-import type { HttpExchange, RewriteOptions } from '#gateway';
+import type { RewriteOptions } from '#gateway';
+import type { HttpExchange } from '#platform/http';
 import { enhancePrompt, type PromptOptions, requireEnhancer } from './enhance-prompt.js';
 
 const plain: PromptOptions = { prompt: 'a bird', wanted: true, kind: 'generate', safeMode: true, maxCharacters: 1_500 };

@@ -1,4 +1,5 @@
-import type { HttpExchange, TextRewriter } from '#gateway';
+import type { TextRewriter } from '#gateway';
+import type { HttpExchange } from '#platform/http';
 import { callerOf } from '#platform/http';
 import { enhancementNano, enhancementUnit, type ImageUnits } from '../contract/index.js';
 

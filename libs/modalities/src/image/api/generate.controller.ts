@@ -1,15 +1,14 @@
-import { Controller, Get, Inject, Post, Res } from '@nestjs/common';
-import type { FastifyReply } from 'fastify';
-import { invalidField, ModelRoute, RequestPipeline } from '#gateway';
-import { Access, ApiRoute, WireBody } from '#platform/http';
+import { Controller, Get, Inject, Post } from '@nestjs/common';
+import { invalidField, ModelRoute } from '#gateway';
+import { Access, ApiRoute, Exchange, type HttpExchange, type StreamedResponse, WireBody } from '#platform/http';
 import { GenerateImageRequest, SimpleGenerateImageRequest } from '../contract/generate.request.js';
 import { maxImageBytes, maxInputImages } from '../contract/image.request.js';
 import { EditImagesRequest, VaryImageRequest } from '../contract/openai-image.request.js';
-import type { ImageStyleList } from '../contract/image.response.js';
+import type { GenerateImageResponse, ImageStyleList, SimpleGenerateImageResponse } from '../contract/image.response.js';
 import { imageDocuments as documents } from './image.document.js';
 import { ImageEditor } from './image-editor.js';
 import { ImageGenerator } from './image-generator.js';
-import { presentAsOpenai, presentImages, sendImage } from './image.presenter.js';
+import { presentAsOpenai, presentImages, respondWithImage } from './image.presenter.js';
 import type { FinishedImage } from './image.service.js';
 import { orderOfOpenaiEdit, orderOfVariation } from './openai-edit.js';
 import { stylePresets } from './style-presets.js';
@@ -18,7 +17,6 @@ import { stylePresets } from './style-presets.js';
 @Controller()
 export class GenerateImageController {
   constructor(
-    @Inject(RequestPipeline) private readonly pipeline: RequestPipeline,
     @Inject(ImageGenerator) private readonly generator: ImageGenerator,
     @Inject(ImageEditor) private readonly editor: ImageEditor,
   ) {}
@@ -33,46 +31,44 @@ export class GenerateImageController {
   @Post('image/generate')
   @ModelRoute(documents.generate)
   async generate(
-    @WireBody(GenerateImageRequest) wire: GenerateImageRequest,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
+    @WireBody(GenerateImageRequest) body: GenerateImageRequest,
+    @Exchange() http: HttpExchange,
+  ): Promise<GenerateImageResponse | Buffer> {
     const startedAt = performance.now();
-    await this.pipeline.handle(reply, async (http) => {
-      const made = await this.generator.generate(http, wire);
-      if (wire.return_binary !== true) return presentImages(reply.request.id, made, performance.now() - startedAt);
-      return sendImage(reply, made.images[0], 'INFERENCE_FAILED', 'The model returned no image.');
-    });
+    const generated = await this.generator.generate(http, body);
+    if (body.return_binary !== true) return presentImages(http.request.id, generated, performance.now() - startedAt);
+    return respondWithImage(http, generated.images[0], 'INFERENCE_FAILED', 'The model returned no image.');
   }
 
   @Post('images/generations')
   @ModelRoute(documents.generateSimply)
   async generateSimply(
-    @WireBody(SimpleGenerateImageRequest) wire: SimpleGenerateImageRequest,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
-    await this.pipeline.handle(reply, async (http) => {
-      if (isStreamed(wire)) return await this.generator.streamSimply(http, wire);
-      const { images } = await this.generator.generateSimply(http, wire);
-      return asOpenai(images, wire);
-    });
+    @WireBody(SimpleGenerateImageRequest) body: SimpleGenerateImageRequest,
+    @Exchange() http: HttpExchange,
+  ): Promise<SimpleGenerateImageResponse | StreamedResponse> {
+    if (isStreamed(body)) return await this.generator.streamSimply(http, body);
+    const { images } = await this.generator.generateSimply(http, body);
+    return asOpenai(images, body);
   }
 
   @Post('images/edits')
   @ModelRoute(documents.editAsOpenai, { multipart: { maxFileBytes: maxImageBytes, maxFiles: maxInputImages + 1 } })
-  async editAsOpenai(@WireBody(EditImagesRequest) wire: EditImagesRequest, @Res() reply: FastifyReply): Promise<void> {
-    await this.pipeline.handle(reply, async (http) => {
-      const order = orderOfOpenaiEdit(wire);
-      if (isStreamed(wire)) return await this.editor.streamAll(http, order);
-      return asOpenai(await this.editor.editAll(http, order), wire);
-    });
+  async editAsOpenai(
+    @WireBody(EditImagesRequest) body: EditImagesRequest,
+    @Exchange() http: HttpExchange,
+  ): Promise<SimpleGenerateImageResponse | StreamedResponse> {
+    const order = orderOfOpenaiEdit(body);
+    if (isStreamed(body)) return await this.editor.streamAll(http, order);
+    return asOpenai(await this.editor.editAll(http, order), body);
   }
 
   @Post('images/variations')
   @ModelRoute(documents.vary, { multipart: { maxFileBytes: maxImageBytes, maxFiles: 1 } })
-  async vary(@WireBody(VaryImageRequest) wire: VaryImageRequest, @Res() reply: FastifyReply): Promise<void> {
-    await this.pipeline.handle(reply, async (http) =>
-      asOpenai(await this.editor.editAll(http, orderOfVariation(wire)), wire),
-    );
+  async vary(
+    @WireBody(VaryImageRequest) body: VaryImageRequest,
+    @Exchange() http: HttpExchange,
+  ): Promise<SimpleGenerateImageResponse> {
+    return asOpenai(await this.editor.editAll(http, orderOfVariation(body)), body);
   }
 }
 

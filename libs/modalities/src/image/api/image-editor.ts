@@ -1,15 +1,8 @@
 import { Inject, Injectable } from '@nestjs/common';
-import {
-  type HttpExchange,
-  type LimitedModelRequest,
-  MediaArtifacts,
-  type ModelRequest,
-  requireRunFits,
-  TextRewriter,
-} from '#gateway';
+import { type LimitedModelRequest, MediaArtifacts, type ModelRequest, requireRunFits, TextRewriter } from '#gateway';
 import { type ImageHeader, type ImageLimits, readImageHeader } from '#media';
 import type { ModelManifest } from '#model-registry/manifest';
-import { callerOf } from '#platform/http';
+import type { HttpExchange, StreamedResponse } from '#platform/http';
 import { additionalInputs, type ImageJobPayload, maxImagePixels, unitOfImage } from '../contract/index.js';
 import {
   type BackgroundRemoveImageRequest,
@@ -29,7 +22,7 @@ import {
   redrawnSize,
 } from './edit-plan.js';
 import { enhancePrompt, requireEnhancer } from './enhance-prompt.js';
-import { sendImage } from './image.presenter.js';
+import { respondWithImage } from './image.presenter.js';
 import { type FinishedImage, ImageService, type PreparedImages } from './image.service.js';
 
 /** A stored input image. */
@@ -93,7 +86,7 @@ export class ImageEditor {
 
   async edit(http: HttpExchange, order: EditOrder): Promise<Buffer> {
     const [image] = await this.editAll(http, order);
-    return sendImage(http.reply, image, 'IMAGE_EDIT_ERROR', 'The edit returned no image.');
+    return respondWithImage(http, image, 'IMAGE_EDIT_ERROR', 'The edit returned no image.');
   }
 
   /** Makes as many results as the order says, with the named model or the default one for what was sent. */
@@ -104,9 +97,9 @@ export class ImageEditor {
     return images;
   }
 
-  /** Sends the results of an edit as events. */
-  async streamAll(http: HttpExchange, order: EditOrder): Promise<void> {
-    await this.images.stream(http, await this.prepare(http, order), 'image_edit.completed');
+  /** Returns the results of an edit as events. */
+  async streamAll(http: HttpExchange, order: EditOrder): Promise<StreamedResponse> {
+    return await this.images.stream(http, await this.prepare(http, order), 'image_edit.completed');
   }
 
   private async prepare(http: HttpExchange, received: EditOrder): Promise<PreparedEdit> {
@@ -139,7 +132,7 @@ export class ImageEditor {
     const [image] = images;
     if (varies || !isOpenai || image === undefined || images.length > 1) return { order, drawsAnew: varies };
     const file = await this.artifacts.read(http, image, { ...inputSource, param });
-    const owner = callerOf(http.request).accountId;
+    const owner = http.caller.accountId;
     const limits = { minPixels: minOpenaiPixels, maxPixels: maxImagePixels, maxBytes: maxImageBytes, owner, param };
     const { hasAlpha } = await readImageHeader(file.bytes, { ...limits, findsTransparency: true });
     return { order: { ...order, images: [file] }, drawsAnew: !hasAlpha };
@@ -202,7 +195,7 @@ export class ImageEditor {
 
   private async run(http: HttpExchange, opened: ModelRequest, payload: ImageJobPayload): Promise<Buffer> {
     const { images } = await this.images.run(http, { limited: await opened.limit(), payload });
-    return sendImage(http.reply, images[0], 'INFERENCE_FAILED', 'The model returned no image.');
+    return respondWithImage(http, images[0], 'INFERENCE_FAILED', 'The model returned no image.');
   }
 
   private readerOf({ http, manifest }: ModelRequest, limits: ImageLimits) {

@@ -1,8 +1,8 @@
 import { Inject, Injectable } from '@nestjs/common';
-import { type HttpExchange, type ModelRequest, requireRunFits, TextRewriter } from '#gateway';
+import { type ModelRequest, requireRunFits, TextRewriter } from '#gateway';
 import type { FrameSize } from '#media';
 import type { ImageConstraints } from '#model-registry/manifest';
-import { isGiven } from '#platform/http';
+import { type HttpExchange, isGiven, type StreamedResponse } from '#platform/http';
 import type { GenerateImageRequest, SimpleGenerateImageRequest } from '../contract/generate.request.js';
 import { enhancementUnit } from '../contract/index.js';
 import { assertOperation, promptLimitOf } from './edit-payloads.js';
@@ -37,9 +37,9 @@ export class ImageGenerator {
     return await this.make(await this.prepareSimply(http, wire));
   }
 
-  /** Sends the images of a request of OpenAI's route as events. */
-  async streamSimply(http: HttpExchange, wire: SimpleGenerateImageRequest): Promise<void> {
-    await this.images.stream(http, await this.prepareSimply(http, wire), 'image_generation.completed');
+  /** Returns the images of a request of OpenAI's route as events. */
+  async streamSimply(http: HttpExchange, wire: SimpleGenerateImageRequest): Promise<StreamedResponse> {
+    return await this.images.stream(http, await this.prepareSimply(http, wire), 'image_generation.completed');
   }
 
   private async make({ http, modelId, limited, payload, announce }: PreparedGeneration): Promise<MadeImages> {

@@ -1,8 +1,7 @@
-import { Controller, Inject, Post, Res } from '@nestjs/common';
-import type { FastifyReply } from 'fastify';
+import { Controller, Inject, Post } from '@nestjs/common';
 import { PlatformError } from '#common';
-import { ModelRoute, RequestPipeline } from '#gateway';
-import { FormBody, WireBody } from '#platform/http';
+import { ModelRoute } from '#gateway';
+import { Exchange, FormBody, type HttpExchange, WireBody } from '#platform/http';
 import {
   BackgroundRemoveImageRequest,
   EditImageRequest,
@@ -20,41 +19,40 @@ const multipart = { maxFileBytes: maxImageBytes, maxFiles: 1 };
 /** Routes that take an image and return one. */
 @Controller('image')
 export class EditImageController {
-  constructor(
-    @Inject(RequestPipeline) private readonly pipeline: RequestPipeline,
-    @Inject(ImageEditor) private readonly editor: ImageEditor,
-  ) {}
+  constructor(@Inject(ImageEditor) private readonly editor: ImageEditor) {}
 
   @Post('upscale')
   @ModelRoute(documents.upscale, { multipart })
-  async upscale(@WireBody(UpscaleImageRequest) wire: UpscaleImageRequest, @Res() reply: FastifyReply): Promise<void> {
-    await this.pipeline.handle(reply, (http) => this.editor.upscale(http, wire));
+  async upscale(
+    @WireBody(UpscaleImageRequest) body: UpscaleImageRequest,
+    @Exchange() http: HttpExchange,
+  ): Promise<Buffer> {
+    return await this.editor.upscale(http, body);
   }
 
   @Post('background-remove')
   @ModelRoute(documents.removeBackground, { multipart })
   async removeBackground(
-    @WireBody(BackgroundRemoveImageRequest) wire: BackgroundRemoveImageRequest,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
-    refuseModel(reply.request.body);
-    await this.pipeline.handle(reply, (http) => this.editor.removeBackground(http, wire));
+    @WireBody(BackgroundRemoveImageRequest) body: BackgroundRemoveImageRequest,
+    @Exchange() http: HttpExchange,
+  ): Promise<Buffer> {
+    refuseModel(http.request.body);
+    return await this.editor.removeBackground(http, body);
   }
 
   @Post('edit')
   @ModelRoute(documents.edit, { multipart })
-  async edit(@WireBody(EditImageRequest) wire: EditImageRequest, @Res() reply: FastifyReply): Promise<void> {
-    await this.pipeline.handle(reply, (http) => this.editor.edit(http, orderOfEdit(wire)));
+  async edit(@WireBody(EditImageRequest) body: EditImageRequest, @Exchange() http: HttpExchange): Promise<Buffer> {
+    return await this.editor.edit(http, orderOfEdit(body));
   }
 
   @Post('multi-edit')
   @ModelRoute(documents.multiEdit, { multipart: { maxFileBytes: maxImageBytes, maxFiles: maxInputImages } })
   async multiEdit(
-    @WireBody(MultiEditImageRequest) wire: MultiEditImageRequest,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
-    const order = orderOfMultiEdit(wire, reply.request.body instanceof FormBody);
-    await this.pipeline.handle(reply, (http) => this.editor.edit(http, order));
+    @WireBody(MultiEditImageRequest) body: MultiEditImageRequest,
+    @Exchange() http: HttpExchange,
+  ): Promise<Buffer> {
+    return await this.editor.edit(http, orderOfMultiEdit(body, http.request.body instanceof FormBody));
   }
 }
 

@@ -86,7 +86,7 @@ export const imageDocuments = {
     description: 'The names that `style_preset` of `POST /image/generate` takes.',
     responses: { 200: { description: 'The names.', json: ImageStyleList } },
     errors: [401, 429, 500],
-    isPublic: true,
+    security: 'inherited',
   },
   upscale: imageRoute(png, moderated, {
     operationId: 'upscaleImage',

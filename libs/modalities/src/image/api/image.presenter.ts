@@ -1,5 +1,5 @@
-import type { FastifyReply } from 'fastify';
 import { type ErrorCode, PlatformError } from '#common';
+import type { HttpExchange } from '#platform/http';
 import type { GenerateImageResponse, ImageTiming, SimpleGenerateImageResponse } from '../contract/image.response.js';
 import type { ImageJobPayload } from '../contract/index.js';
 import type { FinishedImage, FinishedImages } from './image.service.js';
@@ -11,14 +11,14 @@ export interface MadeImages extends FinishedImages {
 }
 
 /** Returns the bytes of an image and sets their type. Throws `code` if the model returned none. */
-export function sendImage(
-  reply: FastifyReply,
+export function respondWithImage(
+  http: HttpExchange,
   image: FinishedImage | undefined,
   code: ErrorCode,
   message: string,
 ): Buffer {
   if (image === undefined) throw new PlatformError(code, message);
-  void reply.type(image.contentType);
+  http.setHeaders({ 'content-type': image.contentType });
   return image.bytes;
 }
 

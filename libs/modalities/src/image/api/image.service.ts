@@ -2,7 +2,6 @@ import { hostname } from 'node:os';
 import { Inject, Injectable } from '@nestjs/common';
 import { noTokens, PlatformError } from '#common';
 import {
-  type HttpExchange,
   type LimitedModelRequest,
   MediaArtifacts,
   type ModelName,
@@ -13,6 +12,7 @@ import {
 } from '#gateway';
 import { ContentPolicy } from '#gateway/moderation';
 import { readImageHeader } from '#media';
+import type { HttpExchange, StreamedResponse } from '#platform/http';
 import {
   imageJob,
   type ImageEvent,
@@ -74,7 +74,7 @@ export class ImageService {
   /** Returns a served model. Rejects as `RequestPipeline.open` does, and with `MODEL_OFFLINE`. */
   async open(http: HttpExchange, name: ModelName): Promise<ModelRequest> {
     const opened = await this.pipeline.open(http, name);
-    void http.reply.headers(replacementHeaders(opened.resolved));
+    http.setHeaders(replacementHeaders(opened.resolved));
     opened.requireServed();
     return opened;
   }
@@ -96,7 +96,7 @@ export class ImageService {
     const images = await Promise.all(events.map((event) => this.take(event)));
     // Set here, so that no route omits them.
     const { safeMode } = payload;
-    void http.reply.headers({
+    http.setHeaders({
       ...moderationHeaders(images, { safeMode, isScreened }),
       'x-service-control-instance': hostname(),
     });
@@ -104,25 +104,24 @@ export class ImageService {
   }
 
   /**
-   * Runs a job and sends each image when it is complete. Rejects as `LimitedModelRequest.start` does, while nothing was
-   * sent. Whether an image is blurred is not known when the headers are sent.
+   * Runs a job and returns each image as an event when it is complete. Rejects as `LimitedModelRequest.start` does. Whether an image is blurred is not known when the headers are sent.
    */
   async stream(
     http: HttpExchange,
     { limited, payload }: PreparedImages,
     type: ImageCompletedEvent['type'],
-  ): Promise<void> {
+  ): Promise<StreamedResponse> {
     const isScreened = await this.isScreened(payload);
     const starting = limited.start<ImageJobPayload, ImageEvent>(jobOrderOf({ limited, payload }), { stream: true });
     const job = await withViolationHeader(http, starting);
-    void http.reply.headers({
+    http.setHeaders({
       ...(isScreened ? { [violationHeader]: 'false' } : {}),
       'x-service-control-instance': hostname(),
     });
     const finished: StartedJob<FinishedImageEvent> = {
       follow: (onEvent, onRepeat) => job.follow(async (event) => onEvent(await this.finish(event)), onRepeat),
     };
-    await this.pipeline.stream(http, finished, new ImageStreamPresenter(type, payload.seeds.length));
+    return this.pipeline.stream(finished, new ImageStreamPresenter(type, payload.seeds.length));
   }
 
   private async isScreened({ prompt }: ImageJobPayload): Promise<boolean> {

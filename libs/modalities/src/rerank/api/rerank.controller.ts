@@ -1,12 +1,12 @@
-import { Controller, Inject, Post, Res } from '@nestjs/common';
+import { Controller, Inject, Post } from '@nestjs/common';
 import { ApiExcludeEndpoint } from '@nestjs/swagger';
-import type { FastifyReply } from 'fastify';
 import { noTokens } from '#common';
 import { ModelRoute, RequestPipeline } from '#gateway';
-import { WireBody } from '#platform/http';
+import { Exchange, type HttpExchange, WireBody } from '#platform/http';
 import { rerankJob } from '../contract/rerank.job.js';
 import { maxRerankTokens, quoteRerank } from '../contract/rerank.meter.js';
 import { RerankRequest } from '../contract/rerank.request.js';
+import type { RerankResponse } from '../contract/rerank.response.js';
 import { rerankDocument } from './rerank.document.js';
 import { normalizeRerank, rerankMembers } from './rerank.normalizer.js';
 import { presentRerank, ScoreCollector } from './rerank.presenter.js';
@@ -17,24 +17,22 @@ export class RerankController {
 
   @Post('rerank')
   @ModelRoute(rerankDocument)
-  async rerank(@WireBody(RerankRequest) wire: RerankRequest, @Res() reply: FastifyReply): Promise<void> {
-    await this.pipeline.handle(reply, async (http) => {
-      const opened = await this.pipeline.open(http, { name: wire.model, type: 'rerank' });
-      const { maxInputTokens } = rerankMembers(opened.manifest);
-      const payload = normalizeRerank(wire);
-      const limited = await opened.limit();
-      const tariff = { maxInputTokens, pricing: limited.price.pricing };
-      const bounds = { ...noTokens, promptTokens: maxRerankTokens(payload, tariff) };
-      const order = { definition: rerankJob, payload, bounds, amountNano: quoteRerank(payload, tariff) };
-      const { collected, usage } = await limited.collect(order, () => new ScoreCollector(payload.documents.length));
-      return presentRerank({
-        requestId: opened.jobId,
-        modelId: opened.manifest.id,
-        scores: collected.all(),
-        documents: wire.return_documents === true ? payload.documents : null,
-        top: wire.top_n ?? null,
-        promptTokens: usage.promptTokens,
-      });
+  async rerank(@WireBody(RerankRequest) body: RerankRequest, @Exchange() http: HttpExchange): Promise<RerankResponse> {
+    const opened = await this.pipeline.open(http, { name: body.model, type: 'rerank' });
+    const { maxInputTokens } = rerankMembers(opened.manifest);
+    const payload = normalizeRerank(body);
+    const limited = await opened.limit();
+    const tariff = { maxInputTokens, pricing: limited.price.pricing };
+    const bounds = { ...noTokens, promptTokens: maxRerankTokens(payload, tariff) };
+    const order = { definition: rerankJob, payload, bounds, amountNano: quoteRerank(payload, tariff) };
+    const { collected, usage } = await limited.collect(order, () => new ScoreCollector(payload.documents.length));
+    return presentRerank({
+      requestId: opened.jobId,
+      modelId: opened.manifest.id,
+      scores: collected.all(),
+      documents: body.return_documents === true ? payload.documents : null,
+      top: body.top_n ?? null,
+      promptTokens: usage.promptTokens,
     });
   }
 
@@ -42,7 +40,10 @@ export class RerankController {
   @Post(['v1/rerank', 'v2/rerank'])
   @ModelRoute(rerankDocument)
   @ApiExcludeEndpoint()
-  async rerankNested(@WireBody(RerankRequest) wire: RerankRequest, @Res() reply: FastifyReply): Promise<void> {
-    await this.rerank(wire, reply);
+  async rerankNested(
+    @WireBody(RerankRequest) body: RerankRequest,
+    @Exchange() http: HttpExchange,
+  ): Promise<RerankResponse> {
+    return await this.rerank(body, http);
   }
 }

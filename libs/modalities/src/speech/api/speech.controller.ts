@@ -1,9 +1,8 @@
-import { Controller, Inject, Post, Res } from '@nestjs/common';
-import type { FastifyReply } from 'fastify';
+import { Controller, Inject, Post, type StreamableFile } from '@nestjs/common';
 import { noTokens } from '#common';
 import { AudioRelays, ModelRoute, RequestPipeline } from '#gateway';
 import { audioContentTypes, withAudioLength } from '#media';
-import { callerOf, WireBody } from '#platform/http';
+import { Exchange, type HttpExchange, WireBody } from '#platform/http';
 import type { SpeechEvent } from '../contract/speech.events.js';
 import { speechJob, type SpeechJobPayload } from '../contract/speech.job.js';
 import { countCharacters, quoteSpeech } from '../contract/speech.meter.js';
@@ -23,28 +22,26 @@ export class SpeechController {
 
   @Post('speech')
   @ModelRoute(speechDocument)
-  async speak(@WireBody(SpeechRequest) wire: SpeechRequest, @Res() reply: FastifyReply): Promise<void> {
-    await this.pipeline.handle(reply, async (http) => {
-      const opened = await this.pipeline.open(http, { name: wire.model || undefined, type: 'tts' });
-      const model = speechModel(opened.manifest);
-      const { payload, handle, streaming } = normalizeSpeech(wire, model);
-      const limited = await opened.limit();
-      const { accountId } = callerOf(reply.request);
-      if (handle !== null) {
-        payload.sampleId = await this.voices.sampleOf(accountId, handle, model.id);
-        if (payload.sampleId === null) throw unknownVoice(model);
-      }
-      const amountNano = quoteSpeech(payload.text, limited.price.pricing);
-      const bounds = { ...noTokens, units: { characters: countCharacters(payload.text) } };
-      const order = { definition: speechJob, payload, bounds, amountNano };
-      const job = await limited.start<SpeechJobPayload, SpeechEvent>(order, { stream: streaming });
-      const { format } = payload;
-      const isWell = await this.relays.send(http, job, {
-        contentType: audioContentTypes[format],
-        streaming,
-        withLength: (head, length) => withAudioLength(head, { format, ...length }),
-      });
-      if (isWell && handle !== null) await this.voices.used(accountId, handle, model);
+  async speak(@WireBody(SpeechRequest) body: SpeechRequest, @Exchange() http: HttpExchange): Promise<StreamableFile> {
+    const opened = await this.pipeline.open(http, { name: body.model || undefined, type: 'tts' });
+    const model = speechModel(opened.manifest);
+    const { payload, handle, streaming } = normalizeSpeech(body, model);
+    const limited = await opened.limit();
+    const { accountId } = http.caller;
+    if (handle !== null) {
+      payload.sampleId = await this.voices.sampleOf(accountId, handle, model.id);
+      if (payload.sampleId === null) throw unknownVoice(model);
+    }
+    const amountNano = quoteSpeech(payload.text, limited.price.pricing);
+    const bounds = { ...noTokens, units: { characters: countCharacters(payload.text) } };
+    const order = { definition: speechJob, payload, bounds, amountNano };
+    const job = await limited.start<SpeechJobPayload, SpeechEvent>(order, { stream: streaming });
+    const { format } = payload;
+    return await this.relays.open(http, job, {
+      contentType: audioContentTypes[format],
+      streaming,
+      withLength: (head, length) => withAudioLength(head, { format, ...length }),
+      ...(handle !== null && { onSuccess: () => this.voices.used(accountId, handle, model) }),
     });
   }
 }

@@ -1,9 +1,8 @@
-import { Controller, Inject, Post, Res } from '@nestjs/common';
-import type { FastifyReply } from 'fastify';
+import { Controller, Inject, Post } from '@nestjs/common';
 import { invalidField, ModelRoute, RequestPipeline } from '#gateway';
 import { MediaTools } from '#media';
 import type { VoiceCloning } from '#model-registry/manifest';
-import { callerOf, WireBody } from '#platform/http';
+import { Exchange, type HttpExchange, WireBody } from '#platform/http';
 import { maxSampleBytes, VoiceRequest } from '../contract/voice.request.js';
 import type { VoiceResponse } from '../contract/voice.response.js';
 import { voicesDocument } from './speech.document.js';
@@ -28,17 +27,18 @@ export class VoicesController {
 
   @Post('voices')
   @ModelRoute(voicesDocument, { multipart: { maxFileBytes: maxSampleBytes, maxFiles: 1, only: true } })
-  async create(@WireBody(VoiceRequest) { file, model: name }: VoiceRequest, @Res() reply: FastifyReply): Promise<void> {
-    await this.pipeline.handle(reply, async (http): Promise<VoiceResponse> => {
-      // Forms send an empty text for an empty field.
-      const opened = await this.pipeline.open(http, { name: name || undefined, type: 'tts' });
-      const model = cloningModel(speechModel(opened.manifest));
-      // The sample is only stored, so no worker is needed.
-      await opened.limit({ needsWorker: false });
-      await checkVoiceSample(file.bytes, model.cloning, { media: this.media, signal: http.disconnected });
-      const recording = { bytes: file.bytes, contentType: 'application/octet-stream' };
-      const voice = await this.voices.add(recording, { accountId: callerOf(reply.request).accountId, model });
-      return { id: voice.id, model: model.id };
-    });
+  async create(
+    @WireBody(VoiceRequest) { file, model: name }: VoiceRequest,
+    @Exchange() http: HttpExchange,
+  ): Promise<VoiceResponse> {
+    // Forms send an empty text for an empty field.
+    const opened = await this.pipeline.open(http, { name: name || undefined, type: 'tts' });
+    const model = cloningModel(speechModel(opened.manifest));
+    // The sample is only stored, so no worker is needed.
+    await opened.limit({ needsWorker: false });
+    await checkVoiceSample(file.bytes, model.cloning, { media: this.media, signal: http.disconnected });
+    const recording = { bytes: file.bytes, contentType: 'application/octet-stream' };
+    const voice = await this.voices.add(recording, { accountId: http.caller.accountId, model });
+    return { id: voice.id, model: model.id };
   }
 }

@@ -1,7 +1,6 @@
-import { Controller, Inject, Post, Res } from '@nestjs/common';
-import type { FastifyReply } from 'fastify';
-import { type HttpExchange, MediaArtifacts, ModelRoute, RequestPipeline } from '#gateway';
-import { WireBody } from '#platform/http';
+import { Controller, Inject, Post } from '@nestjs/common';
+import { MediaArtifacts, ModelRoute, RequestPipeline } from '#gateway';
+import { Exchange, type HttpExchange, type StreamedResponse, WireBody } from '#platform/http';
 import type { TranscriptionEvent } from '../contract/transcription.events.js';
 import { transcriptionJob, type TranscriptionJobPayload } from '../contract/transcription.job.js';
 import { boundTranscription, quoteTranscription } from '../contract/transcription.meter.js';
@@ -18,13 +17,18 @@ import {
   plainTranscript,
   requireTranslation,
 } from './transcription.normalizer.js';
-import { presentTranscript, presentVideoTranscript, Transcript } from './transcription.presenter.js';
+import {
+  presentTranscript,
+  presentVideoTranscript,
+  Transcript,
+  type TranscriptionResult,
+} from './transcription.presenter.js';
 
 /** A transcription that is within its limits and stored. */
 interface PreparedTranscription {
   collect(): Promise<Transcript>;
-  /** Sends the text as events. */
-  stream(): Promise<void>;
+  /** Returns the text as events. */
+  stream(): Promise<StreamedResponse>;
 }
 
 @Controller()
@@ -37,46 +41,34 @@ export class TranscriptionController {
   @Post('audio/transcriptions')
   @ModelRoute(transcriptionDocument, { multipart: { maxFileBytes, maxFiles: 1, only: true } })
   async transcribe(
-    @WireBody(TranscriptionRequest) wire: TranscriptionRequest,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
-    await this.pipeline.handle(reply, async (http) => {
-      const normalized = normalizeTranscription(wire);
-      const { collect, stream } = await this.prepare(http, wire.model, normalized, { upload: wire.file.bytes });
-      if (normalized.streams) return await stream();
-      const transcript = await collect();
-      const { contentType, body } = presentTranscript(transcript, normalized);
-      void reply.type(contentType);
-      return body;
-    });
+    @WireBody(TranscriptionRequest) body: TranscriptionRequest,
+    @Exchange() http: HttpExchange,
+  ): Promise<TranscriptionResult['body'] | StreamedResponse> {
+    const normalized = normalizeTranscription(body);
+    const { collect, stream } = await this.prepare(http, body.model, normalized, { upload: body.file.bytes });
+    if (normalized.streams) return await stream();
+    return respond(http, presentTranscript(await collect(), normalized));
   }
 
   @Post('audio/translations')
   @ModelRoute(translationDocument, { multipart: { maxFileBytes, maxFiles: 1, only: true } })
-  async translate(@WireBody(TranslationRequest) wire: TranslationRequest, @Res() reply: FastifyReply): Promise<void> {
-    await this.pipeline.handle(reply, async (http) => {
-      const normalized = normalizeTranslation(wire);
-      const { collect } = await this.prepare(http, wire.model, normalized, { upload: wire.file.bytes });
-      const transcript = await collect();
-      const { contentType, body } = presentTranscript(transcript, normalized);
-      void reply.type(contentType);
-      return body;
-    });
+  async translate(
+    @WireBody(TranslationRequest) body: TranslationRequest,
+    @Exchange() http: HttpExchange,
+  ): Promise<TranscriptionResult['body']> {
+    const normalized = normalizeTranslation(body);
+    const { collect } = await this.prepare(http, body.model, normalized, { upload: body.file.bytes });
+    return respond(http, presentTranscript(await collect(), normalized));
   }
 
   @Post('video/transcriptions')
   @ModelRoute(videoTranscriptionDocument)
   async transcribeVideo(
-    @WireBody(VideoTranscriptionRequest) wire: VideoTranscriptionRequest,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
-    await this.pipeline.handle(reply, async (http) => {
-      const { collect } = await this.prepare(http, undefined, { options: plainTranscript }, { url: wire.url });
-      const transcript = await collect();
-      const { contentType, body } = presentVideoTranscript(transcript, wire.response_format ?? 'json');
-      void reply.type(contentType);
-      return body;
-    });
+    @WireBody(VideoTranscriptionRequest) body: VideoTranscriptionRequest,
+    @Exchange() http: HttpExchange,
+  ): Promise<TranscriptionResult['body']> {
+    const { collect } = await this.prepare(http, undefined, { options: plainTranscript }, { url: body.url });
+    return respond(http, presentVideoTranscript(await collect(), body.response_format ?? 'json'));
   }
 
   /** Stores the recording and makes the job of it, which either of the results runs. */
@@ -99,8 +91,14 @@ export class TranscriptionController {
       collect: async () => (await limited.collect(order, () => new Transcript())).collected,
       stream: async () => {
         const job = await limited.start<TranscriptionJobPayload, TranscriptionEvent>(order, { stream: true });
-        await this.pipeline.stream(http, job, new TranscriptStreamPresenter());
+        return this.pipeline.stream(job, new TranscriptStreamPresenter());
       },
     };
   }
+}
+
+/** Sets the type of a transcript and returns its body. */
+function respond(http: HttpExchange, { contentType, body }: TranscriptionResult): TranscriptionResult['body'] {
+  http.setHeaders({ 'content-type': contentType });
+  return body;
 }

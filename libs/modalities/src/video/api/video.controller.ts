@@ -1,13 +1,13 @@
-import { Controller, Inject, Post, Res } from '@nestjs/common';
-import type { FastifyReply } from 'fastify';
-import { ModelRoute, QueuedMedia, RequestPipeline } from '#gateway';
-import { ApiRoute, LargeBody, WireBody } from '#platform/http';
+import { Controller, Inject, Post, type StreamableFile } from '@nestjs/common';
+import { type MediaTiming, ModelRoute, QueuedMedia } from '#gateway';
+import { ApiRoute, Exchange, type HttpExchange, LargeBody, WireBody } from '#platform/http';
 import {
   CompleteVideoRequest,
   QueueVideoRequest,
   QuoteVideoRequest,
   RetrieveVideoRequest,
 } from '../contract/video.request.js';
+import type { PolicyFailureResponse, VideoQuoteResponse } from '../contract/video.response.js';
 import { videoDocuments as documents } from './video.document.js';
 import { presentPolicyFailure, presentQueuedVideo } from './video.presenter.js';
 import { VideoService } from './video.service.js';
@@ -17,7 +17,6 @@ const types = ['video'] as const;
 @Controller('video')
 export class VideoController {
   constructor(
-    @Inject(RequestPipeline) private readonly pipeline: RequestPipeline,
     @Inject(VideoService) private readonly videos: VideoService,
     @Inject(QueuedMedia) private readonly media: QueuedMedia,
   ) {}
@@ -25,33 +24,36 @@ export class VideoController {
   @Post('quote')
   @LargeBody()
   @ApiRoute(documents.quote)
-  async quote(@WireBody(QuoteVideoRequest) wire: QuoteVideoRequest, @Res() reply: FastifyReply): Promise<void> {
-    await this.pipeline.handle(reply, (http) => this.videos.quote(http, wire));
+  async quote(
+    @WireBody(QuoteVideoRequest) body: QuoteVideoRequest,
+    @Exchange() http: HttpExchange,
+  ): Promise<VideoQuoteResponse> {
+    return await this.videos.quote(http, body);
   }
 
   @Post('queue')
   @ModelRoute(documents.queue, { responseOfJob: presentQueuedVideo })
-  async queue(@WireBody(QueueVideoRequest) wire: QueueVideoRequest, @Res() reply: FastifyReply): Promise<void> {
-    await this.pipeline.handle(reply, (http) => this.videos.queue(http, wire));
+  async queue(@WireBody(QueueVideoRequest) body: QueueVideoRequest, @Exchange() http: HttpExchange): Promise<object> {
+    return await this.videos.queue(http, body);
   }
 
   @Post('retrieve')
   @ModelRoute(documents.retrieve, { free: true })
   async retrieve(
-    @WireBody(RetrieveVideoRequest) wire: RetrieveVideoRequest,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
-    await this.pipeline.handle(reply, (http) =>
-      this.media.retrieve(http, wire, types).catch((error: unknown) => presentPolicyFailure(error, reply)),
-    );
+    @WireBody(RetrieveVideoRequest) body: RetrieveVideoRequest,
+    @Exchange() http: HttpExchange,
+  ): Promise<MediaTiming | StreamableFile | PolicyFailureResponse> {
+    return await this.media
+      .retrieve(http, body, types)
+      .catch((error: unknown) => presentPolicyFailure(error, http.reply));
   }
 
   @Post('complete')
   @ModelRoute(documents.complete, { free: true })
   async complete(
-    @WireBody(CompleteVideoRequest) wire: CompleteVideoRequest,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
-    await this.pipeline.handle(reply, (http) => this.media.complete(http, wire, types));
+    @WireBody(CompleteVideoRequest) body: CompleteVideoRequest,
+    @Exchange() http: HttpExchange,
+  ): Promise<{ success: boolean }> {
+    return await this.media.complete(http, body, types);
   }
 }

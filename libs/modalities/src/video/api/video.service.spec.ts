@@ -4,6 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { PlatformError } from '#common';
 import { DownloadUrls, type JobRunner, MediaArtifacts, RequestPipeline, StoreBudgets } from '#gateway';
 import type { ApiConfig } from '#platform/config';
+import { HttpExchange } from '#platform/http';
 import { validateWire } from '#platform/validation';
 import { exampleManifest } from '#test/example-manifest';
 import type { Pricing } from '#model-registry/manifest';
@@ -97,17 +98,14 @@ async function run(
   const links = { tokenFor: (id: string) => id };
   const media = new MediaArtifacts(artifacts, egress as never, tools);
   const videos = new VideoService(pipeline, media, tools, new DownloadUrls(links, artifacts, config), config);
-  let sent: unknown;
   const reply = {
     request: { headers: {}, id: 'r', caller: { accountId: 'a' }, countsAsOpen: true },
     headers: () => reply,
     status: () => reply,
-    send: (body: unknown) => void (sent = body),
     raw: { destroyed: false, socket: null, once: () => reply.raw },
   } as unknown as FastifyReply;
   try {
-    await pipeline.handle(reply, (http) => work(videos, http));
-    return sent as object;
+    return await work(videos, new HttpExchange(reply));
   } catch (error) {
     if (!(error instanceof PlatformError)) throw error;
     return { code: error.code, param: error.param };

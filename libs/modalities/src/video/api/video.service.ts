@@ -2,7 +2,6 @@ import { Inject, Injectable } from '@nestjs/common';
 import { displayNanos, noTokens } from '#common';
 import {
   DownloadUrls,
-  type HttpExchange,
   MediaArtifacts,
   type ModelRequest,
   RequestPipeline,
@@ -11,7 +10,7 @@ import {
 } from '#gateway';
 import { MediaTools } from '#media';
 import { ApiConfig } from '#platform/config';
-import { isGiven } from '#platform/http';
+import { type HttpExchange, isGiven } from '#platform/http';
 import { quoteVideo, videoJob } from '../contract/index.js';
 import type { QueueVideoRequest, QuoteVideoRequest } from '../contract/video.request.js';
 import type { VideoQuoteResponse } from '../contract/video.response.js';

@@ -1,8 +1,8 @@
-import { Controller, Inject, Post, Res } from '@nestjs/common';
-import type { FastifyReply } from 'fastify';
+import { Controller, Inject, Post } from '@nestjs/common';
 import { collectEvents, ModelRoute, RequestPipeline } from '#gateway';
-import { WireBody } from '#platform/http';
+import { Exchange, type HttpExchange, type StreamedResponse, WireBody } from '#platform/http';
 import { ChatCompletionRequest } from '../../contract/chat.request.js';
+import type { ChatCompletionResponse } from '../../contract/chat.response.js';
 import { chatDocument } from './chat.document.js';
 import { ChatChunkPresenter, ChatCompletionCollector, chatHead, chatId } from './chat.presenter.js';
 import { ChatStarter } from './chat.starter.js';
@@ -17,21 +17,17 @@ export class ChatController {
   @Post('completions')
   @ModelRoute(chatDocument)
   async complete(
-    @WireBody(ChatCompletionRequest) wire: ChatCompletionRequest,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
-    await this.pipeline.handle(reply, async (http) => {
-      const { chat, job } = await this.chats.start(http, wire, {
-        responseId: chatId(reply.request.id),
-        mayBeSealed: true,
-      });
-      const head = chatHead(reply.request.id, chat, job.quote);
-      if (wire.stream === true) {
-        const includeUsage = wire.stream_options?.include_usage === true;
-        return await this.pipeline.stream(http, job, new ChatChunkPresenter(head, includeUsage));
-      }
-      const { collected, usage } = await collectEvents(job, () => new ChatCompletionCollector(head));
-      return collected.completion(usage);
-    });
+    @WireBody(ChatCompletionRequest) body: ChatCompletionRequest,
+    @Exchange() http: HttpExchange,
+  ): Promise<ChatCompletionResponse | StreamedResponse> {
+    const { id: requestId } = http.request;
+    const { chat, job } = await this.chats.start(http, body, { responseId: chatId(requestId), mayBeSealed: true });
+    const head = chatHead(requestId, chat, job.quote);
+    if (body.stream === true) {
+      const includeUsage = body.stream_options?.include_usage === true;
+      return this.pipeline.stream(job, new ChatChunkPresenter(head, includeUsage));
+    }
+    const { collected, usage } = await collectEvents(job, () => new ChatCompletionCollector(head));
+    return collected.completion(usage);
   }
 }

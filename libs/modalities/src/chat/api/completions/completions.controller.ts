@@ -1,8 +1,8 @@
-import { Controller, Inject, Post, Res } from '@nestjs/common';
-import type { FastifyReply } from 'fastify';
+import { Controller, Inject, Post } from '@nestjs/common';
 import { collectEvents, ModelRoute, RequestPipeline } from '#gateway';
-import { WireBody } from '#platform/http';
+import { Exchange, type HttpExchange, type StreamedResponse, WireBody } from '#platform/http';
 import { CompletionRequest } from '../../contract/completions/completion.request.js';
+import type { CompletionResponse } from '../../contract/completions/completion.response.js';
 import { ChatStarter } from '../chat/chat.starter.js';
 import { completionsDocument } from './completions.document.js';
 import { translateCompletion } from './completions.normalizer.js';
@@ -23,18 +23,20 @@ export class CompletionsController {
 
   @Post('completions')
   @ModelRoute(completionsDocument)
-  async complete(@WireBody(CompletionRequest) wire: CompletionRequest, @Res() reply: FastifyReply): Promise<void> {
-    await this.pipeline.handle(reply, async (http) => {
-      const translated = translateCompletion(wire);
-      const responseId = completionId(reply.request.id);
-      const { chat, job } = await this.chats.start(http, translated.chat, { responseId, raw: translated.raw });
-      const head = completionHead(reply.request.id, chat, job.quote);
-      if (wire.stream === true) {
-        const includeUsage = wire.stream_options?.include_usage === true;
-        return await this.pipeline.stream(http, job, new CompletionChunkPresenter(head, includeUsage));
-      }
-      const { collected, usage } = await collectEvents(job, () => new CompletionCollector(head));
-      return collected.completion(usage);
-    });
+  async complete(
+    @WireBody(CompletionRequest) body: CompletionRequest,
+    @Exchange() http: HttpExchange,
+  ): Promise<CompletionResponse | StreamedResponse> {
+    const { id: requestId } = http.request;
+    const translated = translateCompletion(body);
+    const responseId = completionId(requestId);
+    const { chat, job } = await this.chats.start(http, translated.chat, { responseId, raw: translated.raw });
+    const head = completionHead(requestId, chat, job.quote);
+    if (body.stream === true) {
+      const includeUsage = body.stream_options?.include_usage === true;
+      return this.pipeline.stream(job, new CompletionChunkPresenter(head, includeUsage));
+    }
+    const { collected, usage } = await collectEvents(job, () => new CompletionCollector(head));
+    return collected.completion(usage);
   }
 }

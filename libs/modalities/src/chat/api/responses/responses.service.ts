@@ -1,6 +1,6 @@
 import { Inject, Injectable } from '@nestjs/common';
-import { collectEvents, type HttpExchange, RequestPipeline } from '#gateway';
-import { callerOf } from '#platform/http';
+import { collectEvents, RequestPipeline } from '#gateway';
+import type { HttpExchange, StreamedResponse } from '#platform/http';
 import type { ResponsesRequest } from '../../contract/responses/responses.request.js';
 import type { ResponsesInputTokens, ResponsesResponse } from '../../contract/responses/responses.response.js';
 import { ChatStarter } from '../chat/chat.starter.js';
@@ -32,23 +32,24 @@ export class ResponsesService {
     return { object: 'response.input_tokens', input_tokens: tokens };
   }
 
-  /** Returns the response, or streams it. Rejects as `ChatStarter.start` does, with the fields of the client. */
-  async create(http: HttpExchange, body: ResponsesRequest): Promise<ResponsesResponse | undefined> {
+  /** Returns the response, whole or as events. Rejects as `ChatStarter.start` does, with the fields of the client. */
+  async create(http: HttpExchange, body: ResponsesRequest): Promise<ResponsesResponse | StreamedResponse> {
     const opened = await this.open(http, body);
     return await opened.translated.names.within(() => this.respond(http, opened));
   }
 
   private async open(http: HttpExchange, body: ResponsesRequest): Promise<OpenedResponse> {
-    const { accountId } = callerOf(http.request);
+    const { accountId } = http.caller;
     const opened = await this.history.open(body, { accountId, requestId: http.request.id });
     const openReasoning = (content: string) => this.options.openReasoning(accountId, content);
     return { ...opened, translated: translateResponses(opened.request, openReasoning, opened.history) };
   }
 
-  private async respond(http: HttpExchange, opened: OpenedResponse): Promise<ResponsesResponse | undefined> {
+  private async respond(http: HttpExchange, opened: OpenedResponse): Promise<ResponsesResponse | StreamedResponse> {
     const { request, translated, store } = opened;
+    const { names } = translated;
     const { id: requestId } = http.request;
-    const { accountId } = callerOf(http.request);
+    const { accountId } = http.caller;
     const presentation = new ResponsePresentation(opened, this.options.outputOf(request, { requestId, accountId }));
     const isStreamed = request.stream === true;
     const started = await this.chats.start(http, translated.chat, {
@@ -59,8 +60,8 @@ export class ResponsesService {
       ...(isStreamed && { observeWeb: (chat) => presentation.observeWeb(http, chat) }),
     });
     if (isStreamed) {
-      await this.pipeline.stream(http, started.job, presentation.stream(started));
-      return undefined;
+      const stream = this.pipeline.stream(started.job, presentation.stream(started));
+      return stream.within((send) => names.within(send));
     }
     const { collected, usage } = await collectEvents(started.job, presentation.collectors(started));
     const response = collected.response(usage);

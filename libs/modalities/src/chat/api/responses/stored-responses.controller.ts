@@ -1,17 +1,12 @@
-import { Controller, Delete, Get, Inject, Param, Query, Req } from '@nestjs/common';
+import { Controller, Delete, Get, Inject, Param, Query } from '@nestjs/common';
 import { ApiParam, ApiQuery } from '@nestjs/swagger';
-import type { FastifyRequest } from 'fastify';
 import { PlatformError } from '#common';
-import { ApiRoute, callerOf, queryFault, queryText } from '#platform/http';
+import { ApiRoute, Exchange, type HttpExchange, queryFault, queryText } from '#platform/http';
 import type { DeletedResponse, ResponsesItemList } from '../../contract/responses/responses.stored.js';
 import type { ResponsesResponse } from '../../contract/responses/responses.response.js';
 import { ResponseHistory, type StoredResponse } from './response-history.js';
 import { type ItemPage, pageOf } from './stored-items.js';
-import {
-  deleteResponseDocument,
-  findResponseDocument,
-  listItemsDocument,
-} from './stored-responses.document.js';
+import { deleteResponseDocument, findResponseDocument, listItemsDocument } from './stored-responses.document.js';
 
 const idParameter = { name: 'id', type: String, example: 'resp_8f3a1b2c4d5e6f70-SLC' };
 const defaultLimit = 20;
@@ -29,12 +24,12 @@ export class StoredResponsesController {
   async find(
     @Param('id') id: string,
     @Query() query: unknown,
-    @Req() request: FastifyRequest,
+    @Exchange() http: HttpExchange,
   ): Promise<ResponsesResponse> {
     if (queryText(query, 'stream') === 'true') {
       throw queryFault('stream', 'stream must be false: the events of a stored response are not kept.');
     }
-    return (await this.stored(id, request)).response;
+    return (await this.stored(id, http)).response;
   }
 
   @Get('input_items')
@@ -46,10 +41,10 @@ export class StoredResponsesController {
   async listItems(
     @Param('id') id: string,
     @Query() query: unknown,
-    @Req() request: FastifyRequest,
+    @Exchange() http: HttpExchange,
   ): Promise<ResponsesItemList> {
     const page = pageFrom(query);
-    const list = pageOf((await this.stored(id, request)).items, page);
+    const list = pageOf((await this.stored(id, http)).items, page);
     if (list === null) throw queryFault('after', 'after must be the id of an item of this response.');
     return list;
   }
@@ -57,20 +52,20 @@ export class StoredResponsesController {
   @Delete()
   @ApiRoute(deleteResponseDocument)
   @ApiParam(idParameter)
-  async delete(@Param('id') id: string, @Req() request: FastifyRequest): Promise<DeletedResponse> {
-    if (!(await this.history.delete(id, askerOf(request)))) throw notFound();
+  async delete(@Param('id') id: string, @Exchange() http: HttpExchange): Promise<DeletedResponse> {
+    if (!(await this.history.delete(id, askerOf(http)))) throw notFound();
     return { id, object: 'response', deleted: true };
   }
 
-  private async stored(id: string, request: FastifyRequest): Promise<StoredResponse> {
-    const stored = await this.history.find(id, askerOf(request));
+  private async stored(id: string, http: HttpExchange): Promise<StoredResponse> {
+    const stored = await this.history.find(id, askerOf(http));
     if (stored === null) throw notFound();
     return stored;
   }
 }
 
-function askerOf(request: FastifyRequest) {
-  return { accountId: callerOf(request).accountId, requestId: request.id };
+function askerOf({ caller, request }: HttpExchange) {
+  return { accountId: caller.accountId, requestId: request.id };
 }
 
 function notFound(): PlatformError {
