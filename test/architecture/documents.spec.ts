@@ -137,3 +137,18 @@ describe('the pages', () => {
     expect(packages.filter((name) => !notice.includes(name))).toEqual([]);
   });
 });
+
+describe('the decision pages', () => {
+  const decisions = pages.filter((page) => /^docs\/decisions\/(?!README)/.test(page));
+  const index = readText('docs/decisions/README.md');
+  const status = /^# .+\n\n_(Accepted on \d{4}-\d\d-\d\d|Replaced on \d{4}-\d\d-\d\d by \[.+\]\(.+\))\._\n/;
+
+  it('are found', () => expect(decisions.length).toBeGreaterThan(30));
+
+  it.each(decisions)('%s has a date, a status, a question, a decision and what would reopen it', (page) => {
+    const text = readText(page);
+    expect(text).toMatch(status);
+    for (const part of ['Question.', 'Decision.', 'Reconsider if']) expect(text).toContain(`\n**${part}**`);
+    expect(index).toContain(`](${page.split('/').at(-1)})`);
+  });
+});
