@@ -48,6 +48,8 @@ on the hub. Missing and mixed shards are refused by name. Fetch the shards of ot
 
 ## Tokenizers
 
+Two kinds of tokenizers are read:
+
 | \`tokenizer.ggml.model\` | Kind |
 | --- | --- |
 | \`llama\` | pieces with scores (SentencePiece), with and without bytes for unknown characters |
