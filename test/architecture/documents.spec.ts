@@ -1,11 +1,27 @@
 import { existsSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { dirname, join, relative } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { type ErrorCode, errorTable } from '#common';
 import { parseManifest } from '#model-registry/manifest';
 import { readText, repositoryFiles, root } from './repository-files.js';
 
 const pages = repositoryFiles.filter((path) => path.endsWith('.md') && !path.includes('__fixtures__'));
+
+/** Anchors of the headings of a page, as GitHub makes them. */
+function anchorsOf(text: string): Set<string> {
+  const anchors = new Set<string>();
+  for (const [, heading = ''] of text.replaceAll(/^ *```[^]*?^ *```$/gm, '').matchAll(/^#{1,6} (.+)$/gm)) {
+    const anchor = heading
+      .replaceAll(/\[([^\]]*)\]\([^)]*\)/g, '$1')
+      .toLowerCase()
+      .replaceAll(/[^\p{L}\p{N}_ -]/gu, '')
+      .replaceAll(' ', '-');
+    let unique = anchor;
+    for (let count = 1; anchors.has(unique); count++) unique = `${anchor}-${count}`;
+    anchors.add(unique);
+  }
+  return anchors;
+}
 
 describe('docs/reference/errors.md', () => {
   const rows = new Map(
@@ -76,6 +92,34 @@ describe('the pages', () => {
       (link) => link[1] ?? '',
     );
     expect(links.filter((link) => !existsSync(join(root, dirname(page), link)))).toEqual([]);
+  });
+
+  it.each(pages)('%s links only to existing headings', (page) => {
+    const links = [...readText(page).matchAll(/\]\((?!https?:|mailto:)([^)#\s]*)#([^)\s]+)\)/g)];
+    const broken = links.filter(([, file = '', anchor = '']) => {
+      const target = file === '' ? page : relative(root, join(root, dirname(page), file));
+      return !anchorsOf(readText(target)).has(anchor);
+    });
+    expect(broken.map(([, file, anchor]) => `${file}#${anchor}`)).toEqual([]);
+  });
+
+  it('are cited in code only by existing headings', () => {
+    const cited = repositoryFiles
+      .filter((path) => /\.(ts|mjs|yaml|yml|json|md|prisma)$/.test(path))
+      .flatMap((path) =>
+        [...readText(path).matchAll(/\b(docs\/[\w/-]+\.md)#([\w-]+)/g)].map(
+          ([, page = '', anchor = '']) => [path, page, anchor] as const,
+        ),
+      );
+    expect(cited.length).toBeGreaterThan(10);
+    const broken = cited.filter(
+      ([, page, anchor]) => !existsSync(join(root, page)) || !anchorsOf(readText(page)).has(anchor),
+    );
+    expect(broken).toEqual([]);
+  });
+
+  it('have the anchors that GitHub gives their headings', () => {
+    expect([...anchorsOf('# A `b` of C: d\n\n## Twice\n\n## Twice\n')]).toEqual(['a-b-of-c-d', 'twice', 'twice-1']);
   });
 
   it.each(pages)('%s names only existing npm scripts', (page) => {

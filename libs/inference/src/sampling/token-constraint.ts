@@ -22,7 +22,7 @@ export interface MaskHistory {
   greedy: number;
 }
 
-/** What greedy choices are expected to miss before any was made, as measured with small models; see bench/README.md. */
+/** What greedy choices are expected to miss before any was made, as measured with small models; see bench/notes/structured-output.md. */
 const expectedGreedyMisses = { almostAll: 0.001, others: 0.03 };
 
 /** The history of a mask that was never used; nothing is known about draws. */

@@ -19,7 +19,7 @@ export function ApiPortVariable(): PropertyDecorator {
 export function FfmpegVariable(): PropertyDecorator {
   return TextVariable('SLUICE_FFMPEG', {
     about:
-      'A system ffmpeg, as a name on the PATH or a path, with ffprobe beside it. The default is used where it is newer than the packaged one; any other is always used.',
+      'A system ffmpeg, as a name on the PATH or a path, with ffprobe in the same folder. The default is used where it is newer than the packaged one; any other is always used.',
     default: 'ffmpeg',
     expected: 'a program',
   });
@@ -59,7 +59,7 @@ export function QueueKeyVariable(): PropertyDecorator {
   const isList = ListVariable('SLUICE_QUEUE_KEY', {
     about:
       'Seals payloads and replies in the queue; the same for api, ops and workers. Several keys: the first seals, all ' +
-      'open. Workers may get keys of their models alone (`sluice pools credentials`). Default: they are stored as they ' +
+      'open. Workers may get only the keys of their models (`sluice pools credentials`). Default: they are stored as they ' +
       'are; `npm start` makes one.',
     default: '',
     expected: '64 hex digits (32 bytes), or several such keys separated by commas, for one model as `<model>:<key>`',

@@ -28,7 +28,7 @@ class QueueUrlIsSet implements ValidatorConstraintInterface {
 export class WorkerConfig extends QueueConfig {
   @ListVariable('SLUICE_MODELS', {
     about:
-      'Models to serve besides those placed in its pools: ids, set names, `all` (everything installed) or `none`; ' +
+      'Models to serve in addition to those placed in its pools: ids, set names, `all` (everything installed) or `none`; ' +
       'default: `starter`, or `none` when SLUICE_POOL is set.',
     optional: true,
   })

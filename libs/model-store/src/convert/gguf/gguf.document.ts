@@ -7,18 +7,18 @@ import { ggufTypes, type GgufType } from './gguf-types.js';
 export function ggufDocument(): string {
   return `# GGUF files
 
-Which quantisations and tokenizers of GGUF files [\`sluice models add\`](models.md#adding-a-model-of-your-own) reads. The
-architectures are on [their own page](../reference/model-architectures.md). Both tables are made from the code.
+This page lists the quantizations and tokenizers of GGUF files that [\`npx sluice models add\`](models.md#adding-a-model-of-your-own)
+reads. The architectures are on [their own page](../reference/model-architectures.md).
 
-## Quantisations
+## Quantizations
 
-Every value is read to the bit as by the reference library of the format. Each layer has the precision of its own tensor:
+Every value is read exactly as by the reference library of the format. Each layer has the precision of its own tensor:
 up to 5 bits per weight become \`int4\`, up to 9 \`int8\`, others \`float32\`. A Q4_K_M file, for example, has most layers in
 4 bits, and those that it stores as Q6_K in 8.
 
-A layer keeps the blocks of its type, every value to the bit, where the table says so. Minima are kept as a second, small
-product: values with them agree but for the last bit of a float, and a token of a dense 4-bit model takes about a sixth longer
-than without. Layers of other types are rounded a second time, to blocks of 32, unless the manifest's converter has the
+A layer keeps the blocks of its type exactly, where the table says so. Block minima are applied in a
+second, small matrix product. Values match to the last bit of a float, and a dense 4-bit model generates about a sixth more
+slowly. Layers of other types are rounded a second time, to blocks of 32, unless the manifest's converter has the
 options in the table; \`blockSize: 16\` makes \`int4\` about four times slower.
 
 \`--weights\` chooses one precision for all layers: \`int4\`, \`int8\`, \`int8-channel\` or \`float32\`, without minima. In a manifest
@@ -29,16 +29,16 @@ these are \`weights\` of the converter; its default is \`stored\`.
 ${[...ggufTypes.values()].map(typeRow).join('\n')}
 
 The embedding table is stored in half precision, or in \`float32\` if it is F32 or BF16. The output layer is
-\`int8\` where \`int4\` would round it, where it has minima, and where it has floats beside layers in blocks. Experts whose
+\`int8\` where \`int4\` would round it, where it has minima, and where it has floats while layers have blocks. Experts whose
 gate and up have different types are \`int8\` too.
 Tensors of other types are refused by name.
 
-\`sluice models add\` names the types of a file that are rounded a second time. What that or another precision loses is
-measured with the same file added twice:
+\`npx sluice models add\` names the types of a file that are rounded a second time. To measure what that or another
+precision loses, add the same file twice:
 
 \`\`\`sh
-sluice models add ./model.Q4_K_M.gguf --id whole --weights float32 --pull
-sluice models check model.q4_k_m --perplexity --beside whole   # loss in nats per token, and as perplexity
+npx sluice models add ./model.Q4_K_M.gguf --id whole --weights float32 --pull
+npx sluice models check model.q4_k_m --perplexity --beside whole   # loss in nats per token, and as perplexity
 \`\`\`
 
 ## Shards
@@ -48,6 +48,8 @@ on the hub. Missing and mixed shards are refused by name. Fetch the shards of ot
 
 ## Tokenizers
 
+Two kinds of tokenizers are read:
+
 | \`tokenizer.ggml.model\` | Kind |
 | --- | --- |
 | \`llama\` | pieces with scores (SentencePiece), with and without bytes for unknown characters |
@@ -56,7 +58,7 @@ on the hub. Missing and mixed shards are refused by name. Fetch the shards of ot
 A file without \`tokenizer.ggml.pre\` has the rule \`default\`. Unknown rules are refused by name, because another rule would
 give wrong tokens.
 
-| Rule | Same rule | Normalised |
+| Rule | Same rule | Normalized |
 | --- | --- | --- |
 ${wordRuleNames().map(ruleRow).join('\n')}
 
