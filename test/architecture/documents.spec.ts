@@ -75,12 +75,6 @@ describe('the pages', () => {
     expect(links.filter((link) => !existsSync(join(root, dirname(page), link)))).toEqual([]);
   });
 
-  it.each(pages)('%s names only existing npm scripts', (page) => {
-    const { scripts } = JSON.parse(readText('package.json')) as { scripts: Record<string, string> };
-    const named = [...readText(page).matchAll(/npm run ([a-z][a-z0-9:-]*)/g)].map((match) => match[1] ?? '');
-    expect(named.filter((name) => !Object.hasOwn(scripts, name))).toEqual([]);
-  });
-
   it('NOTICE names every package from which a model manifest takes weights', () => {
     const notice = readText('NOTICE');
     const packages = repositoryFiles
