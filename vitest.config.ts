@@ -11,9 +11,9 @@ import { SlowFirstSequencer } from './test/harness/slow-first.sequencer.js';
  * - `hosts`: `*.hosts-spec.ts`, the same with every process and store in its own network namespace; needs root
  * - `models`: `*.models-spec.ts`, the same with the real starter weights
  * - `nightly`: `*.nightly-spec.ts`, what takes too long for `.ci/run`, of any kind; `npm run nightly -- tests`
- * - `chains`: `*.chains-spec.ts`, with blockchains on this machine (test/chains); `npm run test:chains`
- * - `wallet-clients`: `*.clients-spec.ts`, with payment clients of others on those chains; `npm run test:wallet-clients`
- * - `k8s`: `*.k8s-spec.ts`, the overlays of k8s/ as rendered by kustomize; `npm run k8s:check`
+ * - `chains`: `*.chains-spec.ts`, with blockchains on this machine (test/chains); `npm test -- chains`
+ * - `wallet-clients`: `*.clients-spec.ts`, with payment clients of others on those chains; `npm test -- wallet-clients`
+ * - `k8s`: `*.k8s-spec.ts`, the overlays of k8s/ as rendered by kustomize; `npm test -- k8s`
  */
 // Without `module`, the condition of bundlers: packages resolve as in Node.
 const conditions = ['sluice-source', 'node', 'development|production'];

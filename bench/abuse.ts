@@ -14,7 +14,7 @@ import { type BenchSubject, medianOf, percentile, type Ratio, runBench } from '.
 import { benchOptions, jsonOption, roundsOption } from './settings.js';
 
 const options = benchOptions(
-  `node dist/bench/abuse.js [options]
+  `npm run bench -- abuse [options]
 
 Latency of one caller while another one sends the worst it can, at most as fast as its limits allow: one API replica and
 one worker with the deterministic test engine. Each attack runs in turns with a quiet run.`,

@@ -45,7 +45,7 @@ function shapeOf(layers: number): DecoderShape {
 
 async function main(): Promise<void> {
   const settings: Settings = benchOptions(
-    `node dist/bench/adapters.js
+    `npm run bench -- adapters
 
 Processor time of a decode step of a base with LoRA adapters on all linear layers, over that of the same base without. Random
 weights in the shape of TinyLlama; rows alternate between base and adapters; medians of rounds in turns.`,

@@ -18,7 +18,7 @@ import {
 import { benchOptions, jsonOption, roundsOption } from './settings.js';
 
 const options = benchOptions(
-  `node dist/bench/admission.js [options]
+  `npm run bench -- admission [options]
 
 A chat through the whole platform with billing: key, limits, reservation, queue, worker with the deterministic test
 engine, relay, job result, settlement; one API replica, Redis and PostgreSQL (with fsync) on this machine. Beside it, in

@@ -6,7 +6,7 @@ import { type BenchSubject, type BenchSubjectResult, medianOf, type Ratio, runBe
 import { benchOptions, homeOption, jsonOption, roundsOption } from './settings.js';
 
 const options = benchOptions(
-  `node dist/bench/affinity.js [options]
+  `npm run bench -- affinity [options]
 
 Conversations of several turns over several workers, with affinity (chats prefer the worker that holds their beginning)
 and without, interleaved: replicas of the api in front of the same workers, the first with SLUICE_AFFINITY_MS=0.`,

@@ -25,7 +25,7 @@ import { benchOptions, jsonOption } from './settings.js';
 import type { BenchChild } from './text/child.contender.js';
 
 const options = benchOptions(
-  `node dist/bench/architectures.js [options]
+  `npm run bench -- architectures [options]
 
 Processor time per token of prompt and of output for random models of each architecture, beside llama with layers of the
 same size, in turns, each pair in its own rounds. Models of experts have as many active weights as llama, and once more

@@ -14,7 +14,7 @@ import {
 import { benchOptions, jsonOption, roundsOption } from './settings.js';
 
 const { rounds, images, side, json } = benchOptions(
-  `node dist/bench/decoding.js [options]
+  `npm run bench -- decoding [options]
 
 Decoding a PNG and a JPEG in the decoder, a process with limits that stays for the next image, and in this process.`,
   {

@@ -21,7 +21,7 @@ const {
   rounds,
   json,
 } = benchOptions(
-  `node dist/bench/embeddings.js [options]
+  `npm run bench -- embeddings [options]
 
 Texts embedded per second by 32 callers through the whole platform and by our engine alone, in requests of 16 texts and
 of one, beside transformers.js on the same weights, one text at a time and in batches of 32, in turns.`,

@@ -13,7 +13,7 @@ import { type BenchSubject, medianOf, percentile, runBench } from './report.js';
 import { benchOptions, jsonOption, roundsOption } from './settings.js';
 
 const options = benchOptions(
-  `node dist/bench/fairness.js [options]
+  `npm run bench -- fairness [options]
 
 One account keeps many chats of a model open while another one sends one at a time: the time to its first token, alone and
 beside the flood, with turns for accounts and in the order of arrival (SLUICE_FAIR_QUEUE=false), and the chats per second

@@ -7,7 +7,7 @@ import { type BenchSubject, machineFacts, publish, runInterleaved } from './repo
 import { benchOptions, jsonOption } from './settings.js';
 
 const options = benchOptions(
-  `node dist/bench/fleet.js [options]
+  `npm run bench -- fleet [options]
 
 What a worker does alone and in fleets of growing size: chats through the whole platform with billing (one API
 replica, one ops, Redis, PostgreSQL with fsync), the workers with the deterministic test engine. Each fleet gets the same

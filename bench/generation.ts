@@ -6,7 +6,7 @@ import { type BenchSubjectResult, medianOf, type Ratio, runBench } from './repor
 import { benchOptions, modelBenchOptions } from './settings.js';
 
 const { home, threads, rounds, json } = benchOptions(
-  `node dist/bench/generation.js [options]
+  `npm run bench -- generation [options]
 
 An image of 512 by 512 from words, and four in one request: in the whole platform (drawing at 128 by 128, upscaling,
 safety classifier, encoding), and in the drawing engine alone (pixels).`,

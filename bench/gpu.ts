@@ -7,7 +7,7 @@ import { type BenchSubjectResult, medianOf, type Ratio, runBench } from './repor
 import { benchOptions, modelBenchOptions } from './settings.js';
 
 const options = benchOptions(
-  `node dist/bench/gpu.js [options]
+  `npm run bench -- gpu [options]
 
 The engines alone on each execution provider that works here, in turns: tokens per second of one text and of many at
 once, what a step takes and how much more it takes over a long cache (attention, and the copy of the cache where it

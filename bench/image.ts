@@ -9,7 +9,7 @@ import { type BenchSubjectResult, medianOf, type Ratio, runBench } from './repor
 import { benchOptions, modelBenchOptions } from './settings.js';
 
 const { home, threads, rounds, json } = benchOptions(
-  `node dist/bench/image.js [options]
+  `npm run bench -- image [options]
 
 An image of 640 by 480 cut out by MODNet, and one of 320 by 240 doubled by ESRGAN: in the whole platform, in our worker
 alone (storage, decoding, engine, encoding), in our engine alone (pixels), in transformers.js with the same graph

@@ -8,7 +8,7 @@ import { type BenchSubject, machineFacts, medianOf, publish, runInterleaved } fr
 import { benchOptions, jsonOption, roundsOption } from './settings.js';
 
 const options = benchOptions(
-  `node dist/bench/ledger.js [options]
+  `npm run bench -- ledger [options]
 
 Admissions with a reservation and settlements per second, of one busy account beside many accounts, interleaved in one
 run; then how long it takes to verify a ledger.`,

@@ -15,7 +15,7 @@ const {
   tolerance,
   within,
 } = benchOptions(
-  `node dist/bench/peak-memory.js [options]
+  `npm run bench -- peak-memory [options]
 
 Peak memory of requests in the host of each model, beside its weights, and the estimate by which the api refuses larger
 ones, or the limit of a family without one. Then the peak of the whole host and its estimate. Fails where a peak exceeds

@@ -61,7 +61,7 @@ function readSettings(): Settings {
     text: texts,
     ...settings
   } = benchOptions(
-    `node dist/bench/perplexity.js --text chapter_1.json --text chapter_2.json --model <reference> --model <other>
+    `npm run bench -- perplexity --text chapter_1.json --text chapter_2.json --model <reference> --model <other>
 
 Perplexity of installed models on a text, teacher-forced through the engine's own decoder and graph: what a change of
 the number format costs. Every model reads the same tokens, so their losses are compared token by token. Differences are

@@ -7,7 +7,7 @@ import { type BenchSubject, machineFacts, medianOf, publish, type Ratio, runInte
 import { benchOptions, jsonOption, roundsOption } from './settings.js';
 
 const options = benchOptions(
-  `node dist/bench/queue.js [options]
+  `npm run bench -- queue [options]
 
 Latency from enqueue to pickup, and jobs per second, of our queue beside raw BullMQ, interleaved in one run; ours with
 accounts that take turns, and in the order of arrival.`,

@@ -6,7 +6,7 @@ import { type BenchSubject, type Figures, medianOf, percentile, runBench } from 
 import { benchOptions, jsonOption, roundsOption } from './settings.js';
 
 const options = benchOptions(
-  `node dist/bench/rpc.js [options]
+  `npm run bench -- rpc [options]
 
 Calls of a blockchain node on loopback, through the api and through a plain reverse proxy of the same machine, which
 checks, limits and charges nothing. Both run in turns.`,

@@ -8,7 +8,7 @@ import { wordTrie } from '#test/word-trie';
 import { benchOptions } from './settings.js';
 
 const options = benchOptions(
-  `node dist/bench/schemas.js [options]
+  `npm run bench -- schemas [options]
 
 How many schemas of a folder are accepted, strict and not: by the check of the api, and by the compiler with its budget of
 time and memory. The folder is that of bench/schemas/fetch-corpus.py.`,

@@ -8,7 +8,7 @@ import { type BenchSubject, type Figures, medianOf, percentile, runBench } from 
 import { benchOptions, jsonOption, roundsOption } from './settings.js';
 
 const options = benchOptions(
-  `node dist/bench/search.js [options]
+  `npm run bench -- search [options]
 
 First-token time of plain chats while other chats search, and while none does: one API replica and one worker with the
 deterministic test engine, and a search provider that takes its time. Both run in turns on the same platform.`,

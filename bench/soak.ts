@@ -12,7 +12,7 @@ import { memoryByName, processMemory } from './soak/process-memory.js';
 import { largeUploads } from './soak/uploads.js';
 
 const { minutes, parallel } = benchOptions(
-  `node dist/bench/soak.js [options]
+  `npm run bench -- soak [options]
 
 Large uploads to the whole platform on tiny models of the real engine, several at once. Prints the memory of every
 process in three rests at the start, every minute, and in three rests at the end. Fails when one has more than 1.3 times

@@ -6,7 +6,7 @@ import { benchTexts } from './speech/texts.js';
 import { asSubject, bareVoice, peerVoice, platformVoice } from './speech/voices.js';
 
 const { home, threads, rounds, json } = benchOptions(
-  `node dist/bench/speech.js [options]
+  `npm run bench -- speech [options]
 
 A sentence and a page of twelve, spoken by Kokoro in the whole platform (whole and as a stream), in our engine alone and in
 transformers.js with the same weights and symbols, in turns; TinyTTS, which the peer does not know, beside them.`,

@@ -5,7 +5,7 @@ import { formatSummary } from './structured/summary.js';
 import type { Report } from './report.js';
 
 const options = benchOptions(
-  `node dist/bench/structured.js [options]
+  `npm run bench -- structured [options]
 
 Streams that keep to a JSON Schema beside the same streams without one, in our engine and in llama.cpp with its grammars;
 the time to compile a schema and to compute a mask, beside web-xgrammar. Subjects take turns; models follow each other.`,

@@ -10,7 +10,7 @@ import { platformRatios, resultTable } from './text/text-report.js';
 import { peerFormats, prepareWeights } from './text/weights.js';
 
 const options = benchOptions(
-  `node dist/bench/text.js [options]
+  `npm run bench -- text [options]
 
 Chats of several shapes, answered by the whole platform, by our engine alone, by transformers.js and by llama.cpp, in turns.`,
   {

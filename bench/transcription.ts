@@ -6,7 +6,7 @@ import { asSubject, bareTranscriber, peerTranscriber, platformTranscriber } from
 import { benchRecordings } from './transcription/recordings.js';
 
 const { rounds, threads, words, home, json } = benchOptions(
-  `node dist/bench/transcription.js [options]
+  `npm run bench -- transcription [options]
 
 Two recordings, 11 s and 90 s, transcribed by the whole platform, by our engine alone and by transformers.js with the
 same weights, in turns; Moonshine, which the peer has no files for, beside them.`,

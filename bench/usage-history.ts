@@ -15,7 +15,7 @@ import { ApiProcess } from './usage/api-process.js';
 import { fillUsage } from './usage/fill-usage.js';
 
 const options = benchOptions(
-  `node dist/bench/usage-history.js [options]
+  `npm run bench -- usage-history [options]
 
 How long a page of the usage history takes, asked of an api over HTTP, near the beginning and far from it: once every
 page of 1,000 positions in turn, then interleaved rounds of pages of several kinds, and the sums of analytics.`,

@@ -10,7 +10,7 @@ import { type BenchSubjectResult, medianOf, type Ratio, runBench } from './repor
 import { benchOptions, modelBenchOptions } from './settings.js';
 
 const { home, threads, rounds, json } = benchOptions(
-  `node dist/bench/video.js [options]
+  `npm run bench -- video [options]
 
 A second of 24 frames of 256p between two images by RIFE: in the whole platform (frames, encoding, delivery), in our
 worker alone (storage, frames, encoding), in our engine alone (pixels), and by a bare session with the same graph and

@@ -43,23 +43,42 @@ export async function buildForStart() {
   const startedAt = new Date();
   generatePrismaClient();
   for (const path of [stamp, startStamp, info]) rmSync(path, { force: true });
+  const translate = await openTranslator();
+  for (const path of [...sourcesIn('libs'), ...sourcesIn('apps')]) {
+    const errors = translate(path);
+    if (errors.length > 0) throw new Error(`${path}: ${errors.join(' ')}`);
+  }
+  writeStamp(startStamp, startedAt);
+}
+
+/**
+ * Returns a function that translates one file, such as `libs/queue/src/index.ts`, to `dist` without checking its types. It
+ * returns the syntax errors of the file, as text, and leaves `dist` as it is if there are any.
+ */
+export async function openTranslator(folder = root) {
   const { default: typescript } = await import('typescript');
   const { config } = typescript.readConfigFile(join(root, 'tsconfig.json'), typescript.sys.readFile);
   const { options } = typescript.convertCompilerOptionsFromJson(config.compilerOptions, root);
   // Without the whole program, the compiler cannot know from package.json that these are modules.
   const compilerOptions = { ...options, module: typescript.ModuleKind.ESNext, incremental: false };
-  for (const path of [...sourcesIn('libs'), ...sourcesIn('apps')]) {
-    const text = readFileSync(join(root, path), 'utf8');
-    const { outputText, sourceMapText } = typescript.transpileModule(text, {
+  return (path) => {
+    const text = readFileSync(join(folder, path), 'utf8');
+    const { outputText, sourceMapText, diagnostics } = typescript.transpileModule(text, {
       fileName: basename(path),
       compilerOptions,
+      reportDiagnostics: true,
     });
-    const output = join(root, 'dist', path.replace(/\.ts$/, '.js'));
+    // Those without a file are about options that mean nothing to a single file.
+    const errors = (diagnostics ?? [])
+      .filter(({ file }) => file !== undefined)
+      .map(({ messageText }) => typescript.flattenDiagnosticMessageText(messageText, ' '));
+    if (errors.length > 0) return errors;
+    const output = join(folder, 'dist', path.replace(/\.ts$/, '.js'));
     mkdirSync(dirname(output), { recursive: true });
     writeFileSync(output, outputText);
     writeFileSync(`${output}.map`, sourceMapText ?? '');
-  }
-  writeStamp(startStamp, startedAt);
+    return [];
+  };
 }
 
 /** Dated before the compiler read its inputs, so that files changed meanwhile are newer. */

@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// `npm run alerts:check`: promtool checks the rules and tests each alert with series that must fire it and series that
+// `npm test -- alerts`: promtool checks the rules and tests each alert with series that must fire it and series that
 // must not.
 import { spawnSync } from 'node:child_process';
 import { resolve } from 'node:path';

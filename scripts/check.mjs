@@ -1,27 +1,28 @@
 #!/usr/bin/env node
-// `npm run check`: all static checks of the code, and the architecture tests.
+// `npm run check [-- name …]`: all static checks of the code, and the architecture tests; `npm run lint`: one of them.
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
+import { readCommandLine } from './command-line.mjs';
 import { root, runSteps, tool } from './steps.mjs';
 
 const node = process.execPath;
 const sources = ['apps', 'libs', 'test', 'bench'].filter((folder) => existsSync(resolve(root, folder)));
 
-const failed = await runSteps([
-  { name: 'prisma client', command: [node, resolve(root, 'scripts/generate-prisma.mjs')] },
-  {
+const steps = {
+  prisma: { name: 'prisma client', command: [node, resolve(root, 'scripts/generate-prisma.mjs')] },
+  format: {
     name: 'format (prettier)',
     command: [node, tool('prettier/bin/prettier.cjs'), '--check', '--log-level', 'warn', '.'],
   },
-  {
+  lint: {
     name: 'lint (oxlint, type-aware)',
     command: [node, tool('oxlint/bin/oxlint'), '--type-aware', '--quiet'],
   },
-  {
+  types: {
     name: 'types (tsc)',
     command: [node, tool('typescript/bin/tsc'), '-p', 'tsconfig.json', '--noEmit', '--incremental', 'false'],
   },
-  {
+  boundaries: {
     name: 'module boundaries (dependency-cruiser)',
     command: [
       node,
@@ -31,10 +32,15 @@ const failed = await runSteps([
       ...sources,
     ],
   },
-  { name: 'advisories', command: [node, resolve(root, 'scripts/check-advisories.mjs')] },
-  {
+  advisories: { name: 'advisories', command: [node, resolve(root, 'scripts/check-advisories.mjs')] },
+  style: {
     name: 'style (test/architecture)',
     command: [node, tool('vitest/vitest.mjs'), 'run', '--project', 'unit', 'test/architecture'],
   },
-]);
-process.exit(failed === 0 ? 0 : 1);
+};
+
+const known = Object.keys(steps);
+const about = `npm run check [-- name …]\n\nAll static checks, or those named: ${known.join(', ')}.`;
+const { words: names } = readCommandLine(about, {}, { name: 'check', known });
+const chosen = known.filter((name) => names.length === 0 || names.includes(name)).map((name) => steps[name]);
+process.exit((await runSteps(chosen)) === 0 ? 0 : 1);

@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// `npm run dashboards:images`: records a running installation with its own Prometheus and renders each dashboard.
+// `npm run dashboards -- images`: records a running installation with its own Prometheus and renders each dashboard.
 // Previews the dashboards without Grafana and checks that every panel has data.
 import { spawn, spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -11,7 +11,7 @@ import { dashboardPage } from './observability/page.mjs';
 import { root } from './steps.mjs';
 
 const usual = ['api=127.0.0.1:3000', 'worker=127.0.0.1:3001', 'ops=127.0.0.1:3002'];
-const { values } = readCommandLine('npm run dashboards:images [-- options]', {
+const { values } = readCommandLine('npm run dashboards -- images [options]', {
   target: { value: 'APP=HOST:PORT', about: 'a process to watch', isRepeated: true, default: usual },
   minutes: { value: 'N', about: 'how long to watch before drawing; rates are taken over 5', default: 6 },
   out: { value: 'DIR', about: 'where images are written', default: join(root, 'docs/images') },

@@ -1,13 +1,13 @@
 #!/usr/bin/env node
-// `npm run advisories:refresh`: writes the advisories of the packages in package-lock.json to `advisories/`, from the
-// database behind OSV_URL (default https://api.osv.dev). It needs a network; `npm run advisories:check` needs none.
+// `npm run advisories -- refresh`: writes the advisories of the packages in package-lock.json to `advisories/`, from
+// the database behind OSV_URL (default https://api.osv.dev). It needs a network; `npm run advisories -- check` needs none.
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { readCommandLine } from './command-line.mjs';
 import { root } from './steps.mjs';
 
 const about =
-  'npm run advisories:refresh [-- options]\n\nWrites the advisories of the packages in a lockfile, from the database behind OSV_URL.';
+  'npm run advisories -- refresh [options]\n\nWrites the advisories of the packages in a lockfile, from the database behind OSV_URL.';
 const { values } = readCommandLine(about, {
   lock: { value: 'FILE', about: 'lockfile', default: resolve(root, 'package-lock.json') },
   advisories: { value: 'DIR', about: 'folder of the advisories', default: resolve(root, 'advisories') },

@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// `npm run test:clients`: real client libraries against the platform with TinyLlama (test/clients).
+// `npm test -- clients`: real client libraries against the platform with TinyLlama (test/clients).
 import { mkdirSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';

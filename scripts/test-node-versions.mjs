@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { readCommandLine } from './command-line.mjs';
 import { runCommand, runSteps, testReporters, tool } from './steps.mjs';
 
-const about = `npm run test:node-versions [-- version …]\n\nRuns the unit tests on other versions of Node; default: 22 and 24.`;
+const about = `npm test -- node-versions [version …]\n\nRuns the unit tests on other versions of Node; default: 22 and 24.`;
 const { words } = readCommandLine(about, {}, {});
 const versions = words.length > 0 ? words : ['22', '24'];
 const platform = process.platform === 'win32' ? 'win' : process.platform;

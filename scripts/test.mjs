@@ -1,34 +1,43 @@
 #!/usr/bin/env node
-// `npm test [-- project …]`: builds what is missing, then runs unit, integration and end-to-end tests. `npm run
-// test:faults [-- --quick] [f07 …]`: fault tests; a name runs only that fault. `npm run test:hosts`: every process and
-// store in a network namespace of its own; needs root and is not part of `.ci/run`. `npm run test:models`: tests on the
-// real starter weights, which SLUICE_TEST_HOME keeps between runs. `npm test -- nightly`: what is too long for `.ci/run`.
-// `npm run test:chains`: tests on blockchains of this machine; installs the packages of test/chains/programs. `npm run
-// test:wallet-clients`: payment clients of others on them; installs those of test/clients/wallets, too.
+// `npm test [-- suite …]`: builds what is missing, then runs unit, integration and end-to-end tests, or the named suites.
+// `npm test -- --help` lists them.
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { readCommandLine } from './command-line.mjs';
+import { listNames } from './programs.mjs';
 import { installPackages, root, runCommand, runSteps, testReporters, tool } from './steps.mjs';
+import { programs, projects as knownProjects } from './suites.mjs';
 
 const node = process.execPath;
-const usual = ['unit', 'integration', 'e2e'];
-const all = [...usual, 'models', 'faults', 'hosts', 'nightly', 'chains', 'wallet-clients'];
+const defaultProjects = ['unit', 'integration', 'e2e'];
 
-const about = `npm test [-- project …]\nnpm run test:faults [-- --quick] [f07 …]\n
-Builds what is missing, then runs tests. Projects: ${all.join(', ')}; default: ${usual.join(', ')}.
-Parts of file names can follow one project.`;
+const [first, ...rest] = process.argv.slice(2);
+if (first !== undefined && Object.hasOwn(programs, first)) process.exit(await runProgram(first, rest));
+
+const about = `npm test [-- suite …]
+npm test -- <suite> [part of a file name …]
+npm test -- <suite> [options]
+
+Builds what is missing, then runs tests; default: ${defaultProjects.join(', ')}.
+
+${listNames(knownProjects)}
+
+Suites with options of their own (\`npm test -- <suite> --help\`):
+
+${listNames(programs)}`;
 const options = { quick: { about: 'shorter fault tests' } };
-const { values, words: names } = readCommandLine(about, options, {});
+const { values, words } = readCommandLine(about, options, {});
 const isQuick = values.quick;
-const asked = names.filter((name) => all.includes(name));
-const files = names.filter((name) => !all.includes(name));
-if (files.length > 0 && asked.length !== 1) {
-  console.error(`Unknown project ${files.join(', ')}; expected ${all.join(', ')}. Files can be given for one of them.`);
+const named = words.filter((word) => Object.hasOwn(knownProjects, word));
+const files = words.filter((word) => !Object.hasOwn(knownProjects, word));
+if (files.length > 0 && named.length !== 1) {
+  const known = [...Object.keys(knownProjects), ...Object.keys(programs)].join(', ');
+  console.error(`Unknown suite ${files.join(', ')}; expected ${known}. File names can follow one of the first nine.`);
   process.exit(2);
 }
-const projects = asked.length > 0 ? asked : usual;
+const projects = named.length > 0 ? named : defaultProjects;
 
 if (!existsSync(resolve(root, 'node_modules/vitest'))) {
   console.log('== npm ci (no packages installed yet)');
@@ -82,6 +91,19 @@ function canMakeHosts() {
   });
   spawnSync('ip', ['netns', 'del', probe]);
   return made;
+}
+
+/** Runs a suite that is a program, which reads its own options. */
+function runProgram(name, args) {
+  const scripts = {
+    k8s: 'check-k8s',
+    alerts: 'check-alerts',
+    clients: 'test-clients',
+    'node-versions': 'test-node-versions',
+  };
+  if (Object.hasOwn(scripts, name)) return runCommand([node, resolve(root, `scripts/${scripts[name]}.mjs`), ...args]);
+  const source = ['--conditions=sluice-source', '--import', resolve(root, 'test/harness/run-source.mjs')];
+  return runCommand([node, ...source, resolve(root, `test/${name}/main.ts`), ...args]);
 }
 
 /** One project of vitest.config.ts. */

@@ -1,6 +1,6 @@
 #!/usr/bin/env node
-// A tiny training of pictogram, for `npm run nightly`: every stage of tools/train/pictogram in about a minute. Needs Python
-// with the packages of its requirements.txt (SLUICE_TEST_PYTHON, default python3), and says so where they are missing.
+// `npm run nightly -- pictogram-training`: every stage of tools/train/pictogram on tiny settings, in about a minute. Needs
+// Python with the packages of its requirements.txt (SLUICE_TEST_PYTHON, default python3); says so where they are missing.
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

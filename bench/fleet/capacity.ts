@@ -5,7 +5,7 @@ import { formatTable } from '../report.js';
  * and a test compares them.
  */
 
-/** CPU time of one request in ms, by process, measured with `npm run bench:admission` (docs/operate/performance.md). */
+/** CPU time of one request in ms, by process, measured with `npm run bench -- admission` (docs/operate/performance.md). */
 export const costMs = { api: 0.642, ops: 0.221, worker: 0.463, postgres: 1.18, redis: 0.27 } as const;
 export type Part = keyof typeof costMs;
 

@@ -1,4 +1,4 @@
-"""Collects schemas of public packages in a folder, one JSON file each, for `npm run bench:schemas`.
+"""Collects schemas of public packages in a folder, one JSON file each, for `npm run bench -- schemas`.
 
     python3 bench/schemas/fetch-corpus.py bench/schemas/corpus
 

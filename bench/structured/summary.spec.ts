@@ -11,7 +11,7 @@ function reportOf(model: string, figures: Record<string, Record<string, number>>
   return { bench: 'structured', startedAt: '', machine: machineFacts(), settings: { model }, results, ratios: [] };
 }
 
-describe('the table of bench:structured', () => {
+describe('the table of the bench "structured"', () => {
   it('has what a schema costs each model, and leaves out peers that did not run', () => {
     const engine = {
       'any text, greedy': { decodeTokensPerSecond: 200 },

@@ -52,7 +52,7 @@ async function check(version: string, content: object): Promise<{ code: number; 
   return await run('check-advisories.mjs');
 }
 
-describe('npm run advisories:check', () => {
+describe('npm run advisories -- check', () => {
   const twice: Events = [
     { introduced: '0' },
     { fixed: '1.2.3' },
@@ -91,7 +91,7 @@ describe('npm run advisories:check', () => {
   });
 });
 
-describe('npm run advisories:refresh', () => {
+describe('npm run advisories -- refresh', () => {
   it('replaces the advisories by those of the packages in the lock file', async () => {
     await writeLock('1.0.0');
     await writeFile(join(folder, 'OLD-1.json'), '{}');

@@ -4,8 +4,12 @@ import { sourcePath } from '#test/source-program';
 
 describe('a script', () => {
   const scripts = [
+    'advisories',
+    'bench',
+    'check',
     'check-advisories',
     'dashboard-images',
+    'dashboards',
     'generate-observability',
     'nightly',
     'refresh-advisories',

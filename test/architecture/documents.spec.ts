@@ -122,12 +122,6 @@ describe('the pages', () => {
     expect([...anchorsOf('# A `b` of C: d\n\n## Twice\n\n## Twice\n')]).toEqual(['a-b-of-c-d', 'twice', 'twice-1']);
   });
 
-  it.each(pages)('%s names only existing npm scripts', (page) => {
-    const { scripts } = JSON.parse(readText('package.json')) as { scripts: Record<string, string> };
-    const named = [...readText(page).matchAll(/npm run ([a-z][a-z0-9:-]*)/g)].map((match) => match[1] ?? '');
-    expect(named.filter((name) => !Object.hasOwn(scripts, name))).toEqual([]);
-  });
-
   it('NOTICE names every package from which a model manifest takes weights', () => {
     const notice = readText('NOTICE');
     const packages = repositoryFiles

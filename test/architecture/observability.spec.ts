@@ -77,7 +77,7 @@ describe('an alert', () => {
     expect(readText(annotations.runbook ?? '')).toContain(`\`${alert}\``);
   });
 
-  // `npm run alerts:check` runs these tests.
+  // `npm test -- alerts` runs these tests.
   it.each(alerts)('$alert is tested with series that fire it and series that do not', ({ alert }) => {
     const own = trials.filter(({ alertname }) => alertname === alert);
     expect(own.some((trial) => trial.exp_alerts.length > 0)).toBe(true);

@@ -7,7 +7,7 @@ import { type Platform, startPlatform } from '#test/platform';
 import { evmWallet, signInHeader, type TestWallet } from '#test/wallet-sign-ins';
 
 /*
- * `npm run demo:wallets`: two wallets pay, chat, and call a node, on chains and a platform of this machine. Exits with 1 at
+ * `npm run demo`: two wallets pay, chat, and call a node, on chains and a platform of this machine. Exits with 1 at
  * the first step that does not do what it says.
  */
 

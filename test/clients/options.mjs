@@ -1,5 +1,5 @@
-/** The options of `npm run test:clients`, read before anything is installed and again by the process of the libraries. */
-export const about = `npm run test:clients [-- options]
+/** The options of `npm test -- clients`, read before anything is installed and again by the process of the libraries. */
+export const about = `npm test -- clients [options]
 
 Real client libraries against the platform with TinyLlama. Every response must be valid. Meant for each night: 100 runs of
 each check take an hour or more on two cores.`;

@@ -40,7 +40,7 @@ const cases: Record<string, Case> = {
 
 const neededBytes = 16e9;
 
-const about = `npm run test:conversions [-- options]
+const about = `npm test -- conversions [options]
 
 Converts files of 70 GB, whose weights are holes, and fails if a process takes more than 1.5 GB of memory. Needs 16 GB of
 disk. Names: ${Object.keys(cases).join(', ')}.`;

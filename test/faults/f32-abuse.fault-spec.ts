@@ -10,7 +10,7 @@ import { installTinyKokoro } from '#test/tiny-voice';
 import { amount } from './fault-scene.js';
 import { openLimitedTenant } from './limited-tenant.js';
 
-/* F32: one caller sends the worst it can, while another one works. `bench:abuse` measures the same. */
+/* F32: one caller sends the worst it can, while another one works. `npm run bench -- abuse` measures the same. */
 
 /** Requests of the other caller during each attack. */
 const requests = amount({ full: 40, quick: 6 });

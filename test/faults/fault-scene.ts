@@ -7,7 +7,7 @@ import { expectInvariant } from '#test/invariant';
 import { type Platform, type PlatformOptions, startPlatform } from '#test/platform';
 import { installTinyModel } from '#test/tiny-models';
 
-/** `npm run test:faults -- --quick`: every suite, with fewer trials and shorter outages. */
+/** `npm test -- faults --quick`: every suite, with fewer trials and shorter outages. */
 export const isQuick = process.env.SLUICE_TEST_FAULTS === 'quick';
 
 /** Number of trials, or length of an outage. */

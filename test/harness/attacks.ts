@@ -2,7 +2,7 @@ import { Agent, request as httpRequest, type ClientRequest, type OutgoingHttpHea
 import { connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/* What a caller with a key, or without one, may send to hurt others. Shared by F32 and `bench:abuse`. */
+/* What a caller with a key, or without one, may send to hurt others. Shared by F32 and `npm run bench -- abuse`. */
 
 /** Whom an attack is aimed at. */
 export interface AttackTarget {

@@ -11,7 +11,7 @@ const maxOutputBytes = 16 * 1024 * 1024;
 /** Path of a program of `test/chains/programs`, which has packages of its own. Throws if those are not installed. */
 export function chainProgram(name: string): string {
   if (!existsSync(new URL('test/chains/programs/node_modules/hardhat/package.json', root))) {
-    throw new Error('The packages of test/chains are not installed: npm run test:chains installs them.');
+    throw new Error('The packages of test/chains are not installed: npm test -- chains installs them.');
   }
   return fileURLToPath(new URL(`test/chains/programs/${name}`, root));
 }

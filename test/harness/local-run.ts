@@ -18,10 +18,12 @@ export class LocalRun {
   constructor(
     readonly home: string,
     private readonly environment: Record<string, string>,
+    /** With a channel, as `npm run dev` starts it. */
+    { hasChannel = false } = {},
   ) {
     this.child = spawn(process.execPath, [program('local')], {
       env: childEnvironment({ SLUICE_HOME: home, SLUICE_MODELS: 'none', ...ownStores, ...environment }),
-      stdio: ['ignore', 'pipe', 'pipe'],
+      stdio: ['ignore', 'pipe', 'pipe', ...(hasChannel ? ['ipc' as const] : [])],
     });
     for (const stream of [this.child.stdout, this.child.stderr]) {
       stream?.on('data', (chunk: Buffer) => (this.output += chunk.toString()));
@@ -53,6 +55,16 @@ export class LocalRun {
     const [, key] = /Inference key\s+(slk_\S+)/.exec(keys) ?? [];
     if (key === undefined) throw new Error(`${this.home} has no inference key`);
     return key;
+  }
+
+  /** Sends a message over the channel. */
+  send(message: { restart: string[] }): void {
+    this.child.send(message);
+  }
+
+  /** Closes the channel, as the death of its other end does. */
+  loseChannel(): void {
+    this.child.disconnect();
   }
 
   /** Ends the reader of its output, as `npm start | head` does. */

@@ -10,7 +10,7 @@ const largeSize = 3;
 /** Most processor time between two turns, in ms: large heaps take longer to collect. */
 const maxMs = 300;
 
-const about = `npm run test:hostile [-- options]
+const about = `npm test -- hostile [options]
 
 Compiles hostile and random schemas, patterns and grammars for a vocabulary of 30,000 tokens and writes a text by each.
 Prints those that keep the event loop from turning for too long, in processor time, that take too much memory or that

@@ -12,7 +12,7 @@ const folder = join(root, 'k8s', 'overlays');
 /** Names of all overlays. */
 export const overlays = readdirSync(folder).sort();
 
-/** `npm run k8s:check` sets the kustomize command; default: the one on the PATH. */
+/** `npm test -- k8s` sets the kustomize command; default: the one on the PATH. */
 const [command = 'kubectl', ...words] = (process.env.SLUICE_TEST_KUSTOMIZE ?? 'kubectl kustomize').split(' ');
 
 /** The objects of an overlay, as `kubectl apply -k` would send them. */

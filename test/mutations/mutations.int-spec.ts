@@ -4,7 +4,7 @@ import { type Format, formatNames, formats } from './formats.js';
 import { MutatedReader } from './mutated-reader.js';
 import { runMutations } from './run-mutations.js';
 
-/* The quick form of `npm run test:mutations`. */
+/* The quick form of `npm test -- mutations`. */
 
 /** Files of a format that is read in the process itself, of a model that is also loaded, and of one with a process per file. */
 const files = { own: 20, added: 8, child: 1 };

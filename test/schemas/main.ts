@@ -6,7 +6,7 @@ import { runRandomSchemas } from '#test/random-schemas';
 
 const dayMs = 86_400_000;
 
-const about = `npm run test:schemas [-- options]
+const about = `npm test -- schemas [options]
 
 A tiny model of random weights writes a text for each random schema, and an independent validator reads those that end.
 Prints each failure with the seed, and exits with 1 if there is any.`;

@@ -9,7 +9,7 @@ import { type Failure, SimulationServer, simulationSettings } from './simulation
 const nightlyScenarios = 1_000_000;
 const dayMs = 86_400_000;
 
-const about = `npm run test:simulation [-- options]
+const about = `npm test -- simulation [options]
 
 Runs one scenario per seed. Prints the first failure with its seed, reduced to the shortest scenario found that fails in
 the same way. Exits with 1 on a failure, and when not all of them ran within the time limit.`;
@@ -87,5 +87,5 @@ async function explain(server: SimulationServer, failure: Failure): Promise<void
   const { trace, problems } = await shrink(lane, failure);
   await lane.close();
   say(`${trace.join('\n')}\n\n${problems.join('\n')}\n`);
-  say(`replay: npm run test:simulation -- --seed ${failure.seed} --stories 1`);
+  say(`replay: npm test -- simulation --seed ${failure.seed} --stories 1`);
 }

@@ -9,9 +9,14 @@ import { MergedLog } from './merged-log.js';
 class FakeChild extends EventEmitter {
   exitCode: number | null = null;
   signalCode = null;
+  readonly signals: string[] = [];
 
   constructor(readonly pid?: number) {
     super();
+  }
+
+  kill(signal: string): void {
+    this.signals.push(signal);
   }
 
   exit(code: number): void {
@@ -61,6 +66,24 @@ describe('ChildService', () => {
     last.emit('error', new Error('channel closed'));
     await vi.advanceTimersByTimeAsync(60_000);
     expect(launch).toHaveBeenCalledTimes(4);
+  });
+
+  it('restarts once the old process ended, without a delay, and not after it was stopped', async () => {
+    const [first, second] = [new FakeChild(1), new FakeChild(2)];
+    const { service: api, launch, lines } = service([() => first, () => second]);
+    api.start();
+    const restarted = Promise.all([api.startAnew(), api.startAnew()]);
+    expect(first.signals).toEqual(['SIGTERM']);
+    expect(launch).toHaveBeenCalledTimes(1);
+    first.exit(0);
+    await restarted;
+    expect(launch).toHaveBeenCalledTimes(2);
+    expect(lines.join('')).not.toContain('starts again');
+    const unwanted = api.startAnew();
+    const stopped = api.stop();
+    second.exit(0);
+    await Promise.all([unwanted, stopped]);
+    expect(launch).toHaveBeenCalledTimes(2);
   });
 
   it('starts nothing after it was stopped', async () => {

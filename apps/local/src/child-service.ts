@@ -22,6 +22,7 @@ export class ChildService {
   private child: ChildProcess | undefined;
   private restart: NodeJS.Timeout | undefined;
   private stopping = false;
+  private restarting: Promise<void> | undefined;
   private readonly delay = new RestartDelay();
 
   constructor(private readonly options: ChildServiceOptions) {}
@@ -55,6 +56,25 @@ export class ChildService {
   /** Asks the process to end; kills it and its children after the timeout. */
   async stop(): Promise<void> {
     this.stopping = true;
+    await this.end();
+  }
+
+  /** Ends the process as `stop` does, then starts it at once. While that is going on, another call only waits for it. */
+  async startAnew(): Promise<void> {
+    this.restarting ??= this.end().then(() => {
+      this.restarting = undefined;
+      if (!this.stopping) this.start();
+    });
+    await this.restarting;
+  }
+
+  /** Kills the process and its children at once. */
+  kill(): void {
+    this.stopping = true;
+    this.killGroup();
+  }
+
+  private async end(): Promise<void> {
     clearTimeout(this.restart);
     const child = this.child;
     if (!child || hasEnded(child)) return;
@@ -62,15 +82,13 @@ export class ChildService {
     child.kill('SIGTERM');
     const killTimer = setTimeout(() => {
       this.options.log.note(`${this.name} did not stop in time and was killed`);
-      this.kill();
+      this.killGroup();
     }, this.options.stopWithinMs);
     await ended;
     clearTimeout(killTimer);
   }
 
-  /** Kills the process and its children at once. */
-  kill(): void {
-    this.stopping = true;
+  private killGroup(): void {
     clearTimeout(this.restart);
     const pid = this.child?.pid;
     if (pid === undefined || !this.child || hasEnded(this.child)) return;
@@ -83,7 +101,7 @@ export class ChildService {
   }
 
   private startAgain(reason: string): void {
-    if (this.stopping) return;
+    if (this.stopping || this.restarting !== undefined) return;
     const pauseMs = this.delay.next();
     this.options.log.note(`${this.name} ${reason}; it starts again in ${(pauseMs / 1_000).toFixed(1)} s`);
     this.restart = setTimeout(() => this.start(), pauseMs);

@@ -5,6 +5,7 @@ import { freePort } from '#platform/embedded-postgres';
 import { ensureQueueRole } from '#platform/migrations';
 import { openHome, readSecretKey, removeRuntimeFile, writeFirstKeys, writeRuntimeFile } from './home.js';
 import { withHome } from './home-lock.js';
+import { followDevChannel } from './dev-channel.js';
 import { choosePort, originOf } from './listen-address.js';
 import { isolateOwnDatabase, type LocalDatabase, openDatabase } from './local-database.js';
 import { checkModelNames, prepareDatabase } from './local-registry.js';
@@ -82,6 +83,7 @@ async function serve({ config, log, stop, port, secretKey, database }: Serving):
     ...(await ownIdentity()),
   });
   services.start();
+  followDevChannel(services, log);
   const pulling = pullStarterModels(wanted, config, log, stop.signal);
   try {
     await untilReady(healthUrl, stop.signal).then(

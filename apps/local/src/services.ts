@@ -37,6 +37,11 @@ export class Services {
     for (const child of this.children) child.start();
   }
 
+  /** Restarts some of `api`, `worker` and `ops`; other names are ignored. */
+  async restart(names: readonly string[]): Promise<void> {
+    await Promise.all(this.children.filter(({ name }) => names.includes(name)).map((child) => child.startAnew()));
+  }
+
   async stop(): Promise<void> {
     for (const child of this.children) await child.stop();
   }

@@ -4,7 +4,7 @@ import { runHostileConstraint } from '#test/hostile-run';
 import { randomConstraints } from '#test/random-constraints';
 import { wordTrie } from '#test/word-trie';
 
-/* The long form, with larger constraints and random ones: `npm run test:hostile`. */
+/* The long form, with larger constraints and random ones: `npm test -- hostile`. */
 
 const trie = wordTrie(4_000);
 

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { runRandomSchemas } from '#test/random-schemas';
 
-/* `npm run test:schemas` does the same for 2,000 schemas, others every day. */
+/* `npm test -- schemas` does the same for 2,000 schemas, others every day. */
 
 describe('a model of random weights', () => {
   it('writes only texts that an independent validator accepts, for 300 random schemas', async () => {

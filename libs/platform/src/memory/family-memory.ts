@@ -36,7 +36,7 @@ const tokenizerFactor = 20;
 
 /**
  * Memory beside the weights of families whose piece is the same in every model, and whose networks differ little, in
- * MiB. Within a tenth of each bundled model with `npm run bench:peak-memory`, images as large as its largest included.
+ * MiB. Within a tenth of each bundled model with `npm run bench -- peak-memory`, images as large as its largest included.
  * Families whose requests are estimated one by one have none here: such a request gets what the models leave.
  */
 const measuredWork: Readonly<Record<string, number>> = {

@@ -13,7 +13,7 @@ import type {
 import { dayPrefix } from '../window-keys.js';
 import type { LimitWindow } from './limit-window.js';
 
-/** Windows unused for this long are empty, in seconds: those of minutes, and those of days (`dayKey`). */
+/** Windows unused for this long are empty, in seconds: those of minutes, and those of days (`dayPrefix`). */
 const forgottenAfterSeconds = 3_600;
 const dayForgottenAfterSeconds = 26 * 3_600;
 

@@ -14,7 +14,7 @@ const unmaskedSample = 255;
  */
 const blendReach = 3;
 
-/** Measured by `npm run bench:peak-memory`: the image, its mask and the blended result as numbers, at full size. */
+/** Measured by `npm run bench -- peak-memory`: the image, its mask and the blended result as numbers, at full size. */
 const run: RunShape = { fixedBytes: 300 * 2 ** 20, bytesPerPixel: 200, bytesPerPixelPair: 0 };
 
 /**

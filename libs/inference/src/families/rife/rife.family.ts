@@ -10,7 +10,7 @@ import { OrtSession } from '../../runtime/ort-session.js';
 /** The flow is first computed at 1/32 of the size, so both sides must be multiples of this. */
 const divisor = 32;
 
-/** Measured by `npm run bench:peak-memory`: feature maps of all scales, and the frames as numbers and bytes. */
+/** Measured by `npm run bench -- peak-memory`: feature maps of all scales, and the frames as numbers and bytes. */
 const run: RunShape = { fixedBytes: 64 * 2 ** 20, bytesPerPixel: 240, bytesPerPixelPair: 0 };
 
 /**

@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// `npm run k8s:check`: renders every overlay of k8s/, validates it against schemas, and runs the policies on it.
+// `npm test -- k8s`: renders every overlay of k8s/, validates it against schemas, and runs the policies on it.
 import { findKustomize } from './kustomize.mjs';
 import { requirePromtool } from './promtool.mjs';
 import { runSteps, testReporters, tool } from './steps.mjs';
