@@ -1,6 +1,6 @@
 /*
  * The module boundaries. Imports point left only:
- *   common < platform < queue, accounts, model-registry, model-store, … < jobs, inference, web, chains, payments < gateway < modalities < apps
+ *   common, model-memory < platform < queue, accounts, model-registry, model-store, … < jobs, inference, web, chains, payments < gateway < modalities < apps
  * `test/architecture/module-boundaries.spec.ts` plants an offence against each rule and expects the rule's name.
  */
 
@@ -15,7 +15,7 @@ const entries = [
   '^libs/(platform|modalities)/src/[^/]+/index[.]ts$',
   '^libs/modalities/src/catalog[.]ts$',
   '^libs/modalities/src/[^/]+/(contract|api|worker)/index[.]ts$',
-  `^libs/(common|${middle}|${upper}|gateway)/src/index[.]ts$`,
+  `^libs/(common|model-memory|${middle}|${upper}|gateway)/src/index[.]ts$`,
   '^libs/common/src/json-schema/index[.]ts$',
   '^libs/gateway/src/(access-log|inputs|moderation|responses|tee)/index[.]ts$',
   '^libs/(accounts|billing|characters|model-registry|payments|rate-limit)/src/api/index[.]ts$',
@@ -97,6 +97,13 @@ module.exports = {
       to: { path: '^(apps|libs)/', pathNot: '^libs/common/' },
     },
     {
+      name: 'model-memory-imports-nothing',
+      severity: 'error',
+      comment: 'Formulas of memory are pure: worker, command line and registry compute with the same ones.',
+      from: { path: '^libs/model-memory/', pathNot: tests },
+      to: { path: ['^(apps|libs)/', 'node_modules'], pathNot: '^libs/model-memory/' },
+    },
+    {
       name: 'layer-platform',
       severity: 'error',
       comment: 'platform imports common only.',
@@ -108,21 +115,24 @@ module.exports = {
       severity: 'error',
       comment: 'Libraries of the middle layer import common, platform and the manifests, but not each other.',
       from: { path: `^libs/(${middle})/`, pathNot: tests },
-      to: { path: '^(apps|libs)/', pathNot: ['^libs/(common|platform)/', '^libs/$1/', manifestEntry] },
+      to: { path: '^(apps|libs)/', pathNot: ['^libs/(common|model-memory|platform)/', '^libs/$1/', manifestEntry] },
     },
     {
       name: 'layer-upper',
       severity: 'error',
       comment: 'jobs, inference, web, chains and payments import the layers below, but not each other.',
       from: { path: `^libs/(${upper})/`, pathNot: tests },
-      to: { path: '^(apps|libs)/', pathNot: [`^libs/(common|platform|${middle})/`, '^libs/$1/'] },
+      to: { path: '^(apps|libs)/', pathNot: [`^libs/(common|model-memory|platform|${middle})/`, '^libs/$1/'] },
     },
     {
       name: 'layer-gateway',
       severity: 'error',
       comment: 'gateway knows jobs, web, chains, payments and the libraries below them, no slice and no app.',
       from: { path: '^libs/gateway/', pathNot: tests },
-      to: { path: '^(apps|libs)/', pathNot: [`^libs/(common|platform|${middle}|jobs|web|chains|payments|gateway)/`] },
+      to: {
+        path: '^(apps|libs)/',
+        pathNot: [`^libs/(common|model-memory|platform|${middle}|jobs|web|chains|payments|gateway)/`],
+      },
     },
     {
       name: 'layer-modalities',

@@ -1,5 +1,5 @@
 import { hostEnvironment } from '../apps/worker/src/host-environment.js';
-import { runBytes } from '#platform/memory';
+import { runBytes } from '#model-memory';
 import { forkHost, HostSupervisor } from '#inference/host';
 import { measurePeak, readPeak } from '#test/measure-peak';
 import { pidOf, whileReady } from '#test/running-host';

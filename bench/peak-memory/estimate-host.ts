@@ -1,4 +1,4 @@
-import { decoderMemory, familyMemory, peakBytes } from '#platform/memory';
+import { decoderMemory, familyMemory, peakBytes } from '#model-memory';
 import type { HostLoadOptions } from '#inference/host';
 import type { InstalledModel } from '#model-store';
 import { readDecoderSize, readFamilySize } from '#model-store/memory';

@@ -1,6 +1,6 @@
 import { forkHost, hostLoadOptions, HostSupervisor } from '#inference/host';
 import { readDecoderSize } from '#model-store/memory';
-import { decoderMemory, type DecoderUse, peakBytes } from '#platform/memory';
+import { decoderMemory, type DecoderUse, peakBytes } from '#model-memory';
 import { describe, expect, it } from 'vitest';
 import { readPeak } from '#test/measure-peak';
 import { converse, whileReady } from '#test/running-host';

@@ -1,5 +1,5 @@
 import type { ModelManifest, TextConstraints } from '#model-registry/manifest';
-import type { DecoderSize, DecoderUse, FamilySize } from '#platform/memory';
+import type { DecoderSize, DecoderUse, FamilySize } from '#model-memory';
 import type { WeightFormat } from './convert/conversion-options.js';
 import type { InstalledModel } from './installed-models.js';
 

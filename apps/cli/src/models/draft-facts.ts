@@ -1,6 +1,6 @@
 import { totalmem } from 'node:os';
 import { PlatformError } from '#common';
-import { decoderMemory, type DecoderMemory, familyHostMemory, peakBytes, runtimeBytes } from '#platform/memory';
+import { decoderMemory, type DecoderMemory, familyHostMemory, peakBytes, runtimeBytes } from '#model-memory';
 import { type Draft, type DraftFacts, formatBytes } from '#model-store';
 
 /** The default of `SLUICE_MEMORY_BUDGET`. */

@@ -1,6 +1,6 @@
 import { PlatformError } from '#common';
 import type { ModelManifest } from '#model-registry/manifest';
-import { familyPeakBytes, runtimeBytes } from '#platform/memory';
+import { familyPeakBytes, runtimeBytes } from '#model-memory';
 import { formatBytes } from '#model-store';
 import { type CatalogueEntry, catalogueMemory, cataloguePurposes, loadCatalogue } from '#model-store/catalogue';
 import type { CliContext } from '../cli-context.js';

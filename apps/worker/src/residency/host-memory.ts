@@ -7,7 +7,7 @@ import {
   type FamilySize,
   type HostMemory,
   peakBytes,
-} from '#platform/memory';
+} from '#model-memory';
 import type { InstalledModel } from '../models-folder.js';
 
 const knownDecoders = new WeakMap<InstalledModel, Promise<DecoderSize | null>>();

@@ -1,6 +1,6 @@
 import type { MemoryBudgetSetting } from '#platform/config';
 import { mainMemoryBytes } from '#platform/devices';
-import { runtimeBytes } from '#platform/memory';
+import { runtimeBytes } from '#model-memory';
 import type { InstalledModel } from '../models-folder.js';
 import { hostMemory } from './host-memory.js';
 import { weightsBytes } from './weights-size.js';

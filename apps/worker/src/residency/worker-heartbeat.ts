@@ -1,4 +1,4 @@
-import type { RunMemory } from '#platform/memory';
+import type { RunMemory } from '#model-memory';
 import type { ServedModelState, ModelWithoutReplica, WorkerHeartbeat, WorkerProcess } from '#queue';
 import type { ServedModel } from '../served-model.js';
 import { leastGrowthBytes } from './host-memory-guard.js';

@@ -1,5 +1,5 @@
 import { PlatformError } from '#common';
-import { maxRunFrames, maxRunPixels } from '#platform/memory';
+import { maxRunFrames, maxRunPixels } from '#model-memory';
 import { type FrameSize, sizeOfPixels } from '#media';
 import type { ResolvedModel } from '#model-registry';
 import { invalidField } from '../request/model-fields.js';

@@ -1,4 +1,4 @@
-import type { RunShape } from '#platform/memory';
+import type { RunShape } from '#model-memory';
 import type { TeeChoice } from '#tee';
 import type { Engine, EngineSink } from './engine.js';
 import type { ReasoningFormat } from './reasoning-format.js';

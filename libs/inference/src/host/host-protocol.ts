@@ -1,5 +1,5 @@
 import type { WireError } from '#common';
-import type { RunShape } from '#platform/memory';
+import type { RunShape } from '#model-memory';
 import type { HostLoadOptions, LoadedAdapters } from '../contract/engine-loader.js';
 import type { AnyEngineStats, EngineEvent, EngineRequest } from '../contract/engine.js';
 import type { HostInquiry, HostTeeReport } from './host-tee.js';

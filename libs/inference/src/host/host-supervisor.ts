@@ -1,6 +1,6 @@
 import { PlatformError } from '#common';
 import { errorText } from '#common/values';
-import type { RunShape } from '#platform/memory';
+import type { RunShape } from '#model-memory';
 import type { AnyEngineStats, EngineEvent } from '../contract/engine.js';
 import type { TaskRequest } from '../contract/task.js';
 import type { TextGenerationRequest } from '../contract/text-generation.js';

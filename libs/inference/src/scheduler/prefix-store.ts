@@ -1,4 +1,4 @@
-import { windowCacheLimits } from '#platform/memory';
+import { windowCacheLimits } from '#model-memory';
 import type { CacheRow, Decoder } from './decoder.js';
 
 /** Who may copy a prefix. */

@@ -1,4 +1,5 @@
-import { freeBytes, windowCacheLimits } from '#platform/memory';
+import { windowCacheLimits } from '#model-memory';
+import { freeBytes } from '#platform/memory';
 import type { SplitGraph } from '../runtime/decoder-graph.js';
 import type { GraphSession, GraphTensor } from '../runtime/graph-session.js';
 import type { LogitsBatch } from '../sampling/logits-batch.js';

@@ -1,5 +1,5 @@
 import { type Clock, PlatformError, systemClock } from '#common';
-import { maxRunPixels } from '#platform/memory';
+import { maxRunPixels } from '#model-memory';
 import { Injectable, Optional } from '#platform/injection';
 import { PrismaService } from '#platform/prisma';
 import type { ModelManifest, ModelType } from '../manifest/index.js';

@@ -1,4 +1,4 @@
-import type { RunMemory } from '#platform/memory';
+import type { RunMemory } from '#model-memory';
 
 /** Tracks which models some worker currently serves. */
 export abstract class OnlineModels {

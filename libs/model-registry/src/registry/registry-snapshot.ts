@@ -1,4 +1,4 @@
-import type { RunMemory } from '#platform/memory';
+import type { RunMemory } from '#model-memory';
 import type { ModelManifest, ModelType } from '../manifest/index.js';
 import { isRetired } from './deprecation.js';
 import { type CompatibleNames, noCompatibleNames } from './compatible-names.js';

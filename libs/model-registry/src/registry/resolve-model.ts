@@ -1,5 +1,5 @@
 import { PlatformError } from '#common';
-import type { RunMemory } from '#platform/memory';
+import type { RunMemory } from '#model-memory';
 import { type ModelManifest, modelTypes, type ModelType } from '../manifest/index.js';
 import { type DeprecationNotice, deprecationNotice, remapNotice } from './deprecation.js';
 import { parseModelName } from './model-name.js';

@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { DecoderSize } from '#platform/memory';
+import type { DecoderSize } from '#model-memory';
 import { buildTinyModel } from '#test/tiny-models';
 import { ggufInteger, joinGguf, splitGguf } from '#test/tiny-models/gguf-parts';
 import { quantizedGguf } from '#test/tiny-models/quantized-gguf';

@@ -1,4 +1,4 @@
-import { addedBlockBytes, type DecoderSize } from '#platform/memory';
+import { addedBlockBytes, type DecoderSize } from '#model-memory';
 import { InputFile } from '../convert/input-file.js';
 import { decodeNode, type GraphNode, readOnnxModel, type StoredModel, type StoredTensor } from '../onnx/index.js';
 import { bytesOfTensor, isMapped, tablesOf } from './graph-tables.js';

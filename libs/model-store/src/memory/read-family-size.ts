@@ -1,7 +1,7 @@
 import { readFile, stat } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import type { ModelManifest } from '#model-registry/manifest';
-import type { FamilySize } from '#platform/memory';
+import type { FamilySize } from '#model-memory';
 import { InputFile } from '../convert/input-file.js';
 import { filesBelow } from '../files-below.js';
 import { decodeNode, readOnnxModel } from '../onnx/index.js';

@@ -1,4 +1,4 @@
-import { addedBlockBytes } from '#platform/memory';
+import { addedBlockBytes } from '#model-memory';
 import { defaultBlockSize, linearFormat, type WeightFormat } from '../convert/conversion-options.js';
 import type { LinearFormat } from '../convert/decoder/linear-layer.js';
 

@@ -6,7 +6,7 @@ import { ggufInteger, joinGguf, splitGguf } from '#test/tiny-models/gguf-parts';
 import { quantizedGguf } from '#test/tiny-models/quantized-gguf';
 import { ggufFile } from '#test/tiny-models/source-formats';
 import { tinyDecoder } from '#test/tiny-models/tiny-shapes';
-import { cacheBytes } from '#platform/memory';
+import { cacheBytes } from '#model-memory';
 import type { WeightFormat } from '../convert/conversion-options.js';
 import { ggufTypes } from '../convert/gguf/gguf-types.js';
 import { convertModel } from '../convert/index.js';

@@ -1,4 +1,4 @@
-import type { DecoderSize } from '#platform/memory';
+import type { DecoderSize } from '#model-memory';
 import type { ByteSource } from '../convert/byte-source.js';
 import { checkChatTemplate } from '../convert/chat-template.js';
 import { defaultBlockSize } from '../convert/conversion-options.js';

@@ -1,23 +1,2 @@
 export { freeBytes } from './free-bytes.js';
 export { IdleCollector } from './idle-collector.js';
-export { windowCacheLimits, windowCachePositions } from './window-cache.js';
-export {
-  addedBlockBytes,
-  cacheBytes,
-  type CacheSize,
-  type DecoderMemory,
-  decoderMemory,
-  type DecoderSize,
-  type DecoderUse,
-  peakBytes,
-  runtimeBytes,
-} from './decoder-memory.js';
-export {
-  familyHostMemory,
-  type FamilyMemory,
-  familyMemory,
-  familyPeakBytes,
-  type FamilySize,
-  type HostMemory,
-} from './family-memory.js';
-export { maxRunFrames, maxRunPixels, runBytes, type RunMemory, type RunShape } from './run-memory.js';

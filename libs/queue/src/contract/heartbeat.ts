@@ -1,4 +1,4 @@
-import type { RunMemory } from '#platform/memory';
+import type { RunMemory } from '#model-memory';
 
 /** A model that a worker serves, as announced with every heartbeat. */
 export interface ServedModelState {

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import type { RunShape } from '#platform/memory';
+import type { RunShape } from '#model-memory';
 import { QueuedTaskEngine, type TaskContext } from '../../engines/queued-task.engine.js';
 import type { EngineLoader } from '../../contract/engine-loader.js';
 import type { InpaintInput, ImageOutput } from '../../images/image-tasks.js';

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { PlatformError } from '#common';
-import type { RunShape } from '#platform/memory';
+import type { RunShape } from '#model-memory';
 import { QueuedTaskEngine, type TaskContext } from '../../engines/queued-task.engine.js';
 import type { EngineLoader } from '../../contract/engine-loader.js';
 import type { InterpolateInput, ImageOutput } from '../../images/image-tasks.js';

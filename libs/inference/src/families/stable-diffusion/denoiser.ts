@@ -1,4 +1,4 @@
-import { type RunShape, runBytes } from '#platform/memory';
+import { type RunShape, runBytes } from '#model-memory';
 import { floatTensor, floatsOf, integerTensor } from '../../runtime/float-tensor.js';
 import type { GraphSession, GraphTensor } from '../../runtime/graph-session.js';
 import type { EncodedPrompt } from './prompt-encoder.js';

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { PlatformError } from '#common';
-import type { RunShape } from '#platform/memory';
+import type { RunShape } from '#model-memory';
 import type { SchedulerConfig } from '../../diffusion/scheduler.js';
 import { type AutoencoderShape, diffusionShape, type UnetShape, videoShape } from './run-shape.js';
 

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { runBytes } from '#platform/memory';
+import { runBytes } from '#model-memory';
 import { diffusionShape, videoShape } from './run-shape.js';
 
 it('counts scores and softmax of every head, 32 bytes per pair of latents with four heads as measured', () => {

@@ -1,4 +1,4 @@
-import type { RunShape } from '#platform/memory';
+import type { RunShape } from '#model-memory';
 
 /** Members of `unet/config.json` that decide its memory. Absent ones have the defaults of diffusers. */
 export interface UnetShape {
