@@ -468,10 +468,7 @@ describe.each(transports)('jobs over $kind', ({ kind }) => {
     const seen: string[] = [];
     // The other one looks at it first, and puts it off.
     for (const [name, worker] of [['worker-1', first] as const, ['worker-2', second] as const]) {
-      const handler = async () => {
-        seen.push(name);
-        return { usage, cancelled: false, executionMs: 12 };
-      };
+      const handler = async () => (seen.push(name), { usage, cancelled: false, executionMs: 12 });
       consumers.push(await worker!.consume({ definition: echoJob, modelId: opened.modelId, handler }));
       if (name === 'worker-1') await expect.poll(() => worker!.membership.isAlive('worker-2')).toBe(true);
     }
