@@ -65,7 +65,7 @@ async function startHost({ provider, machine }: (typeof machines)[number]) {
   return { attest, chat, address: identity.address };
 }
 
-function verdicts(results: readonly ClaimResult[]) {
+function resultsOf(results: readonly ClaimResult[]) {
   return Object.fromEntries(results.map(({ claim, result }) => [claim, result]));
 }
 
@@ -81,7 +81,7 @@ describe.each(machines)('a host on a double of a machine with $provider', (world
     const attestation = await host.attest(nonce);
     const { requestBody, responseBody, signature } = chat;
     const exchange = { requestBody, responseBody, address: String(attestation.signing_address) };
-    return verdicts([
+    return resultsOf([
       ...(await verifyAttestation(attestation, { nonce, nowMs, measurements, ...trust })),
       verifyExchange(signature, exchange),
       verifyReceipt(signature, attestation, { ...exchange, model: 'm', chatId: 'chatcmpl-1', nowMs }),
@@ -106,7 +106,7 @@ describe.each(machines)('a host on a double of a machine with $provider', (world
   it('is no machine of the maker', async () => {
     const nonce = randomBytes(32).toString('hex');
     const attestation = await (await startHost(world)).attest(nonce);
-    expect(verdicts(await verifyAttestation(attestation, { nonce, nowMs }))).toMatchObject({ hardware: 'false' });
+    expect(resultsOf(await verifyAttestation(attestation, { nonce, nowMs }))).toMatchObject({ hardware: 'false' });
   });
 
   it('does not prove a nonce or a key of others', async () => {
@@ -114,12 +114,12 @@ describe.each(machines)('a host on a double of a machine with $provider', (world
     const [nonce, other] = [randomBytes(32), randomBytes(32)].map((bytes) => bytes.toString('hex')) as [string, string];
     const attestation = await host.attest(nonce);
     const options = { nowMs, ...trust };
-    expect(verdicts(await verifyAttestation(attestation, { nonce: other, ...options }))).toMatchObject({
+    expect(resultsOf(await verifyAttestation(attestation, { nonce: other, ...options }))).toMatchObject({
       ...{ hardware: 'proven', key: 'proven', nonce: 'false' },
     });
     const { publicKey, address } = createHostIdentity();
     const stolen = { ...attestation, signing_key: publicKey, signing_address: address };
-    expect(verdicts(await verifyAttestation(stolen, { nonce, ...options }))).toMatchObject({
+    expect(resultsOf(await verifyAttestation(stolen, { nonce, ...options }))).toMatchObject({
       ...{ hardware: 'proven', key: 'false', nonce: 'proven' },
     });
   });
@@ -131,7 +131,7 @@ it('firmware that is older than expected is refused', async () => {
   const attestation = await (await startHost(world)).attest(nonce);
   const options = { nonce, nowMs, amdCertificates: sev.rootPem };
   const firmwareClaim = async (minimumFirmware: number[]) =>
-    verdicts(await verifyAttestation(attestation, { ...options, minimumFirmware }))['firmware'];
+    resultsOf(await verifyAttestation(attestation, { ...options, minimumFirmware }))['firmware'];
   expect(await firmwareClaim([4, 0, 24, 219])).toBe('proven');
   expect(await firmwareClaim([4, 0, 25, 0])).toBe('false');
   expect(await firmwareClaim([5, 0, 0, 0])).toBe('false');
