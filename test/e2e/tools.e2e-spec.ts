@@ -411,7 +411,11 @@ describe('tools', () => {
     const warnings = [{ code: 'schema_relaxed', param: 'tools[0].function.parameters', message }];
     expect(await ask({ tools: [lenient], tool_choice: 'required' })).toMatchObject({ warnings });
     const stream = await client.chat.completions.create({
-      ...{ model, messages, tools: [lenient], tool_choice: 'required', stream: true },
+      model,
+      messages,
+      tools: [lenient],
+      tool_choice: 'required',
+      stream: true,
     });
     for await (const chunk of stream) {
       expect(chunk).toMatchObject({ warnings });
