@@ -404,6 +404,32 @@ describe('tools', () => {
     });
   });
 
+  it('are served without what only the compiler cannot follow, which the first chunk of a stream names, too', async () => {
+    const parameters = { type: 'object', properties: { a: { enum: ['xx', 'y'], pattern: '(x)\\1' } }, required: ['a'] };
+    const lenient = { type: 'function' as const, function: { name: 'odd', parameters } };
+    const message = expect.stringMatching(/#\/properties\/a\/pattern \(.*not checked on the finished value/) as string;
+    const warnings = [{ code: 'schema_relaxed', param: 'tools[0].function.parameters', message }];
+    expect(await ask({ tools: [lenient], tool_choice: 'required' })).toMatchObject({ warnings });
+    const stream = await client.chat.completions.create({
+      model,
+      messages,
+      tools: [lenient],
+      tool_choice: 'required',
+      stream: true,
+    });
+    for await (const chunk of stream) {
+      expect(chunk).toMatchObject({ warnings });
+      break;
+    }
+    const strict = { ...lenient, function: { ...lenient.function, strict: true } };
+    const refused = { model, messages, tools: [strict], stream: true as const };
+    await expect(client.chat.completions.create(refused)).rejects.toMatchObject({
+      status: 400,
+      param: 'tools[0].function.parameters',
+      message: expect.stringContaining('#/properties/a/pattern') as string,
+    });
+  });
+
   it('take 128 tools', async () => {
     const many = Array.from({ length: 128 }, (_, index): OpenAI.ChatCompletionTool => ({
       ...weather,

@@ -24,6 +24,16 @@ describe('a schema as others write it', () => {
     },
   );
 
+  it.each([
+    { type: 'string', pattern: '(a)\\1' },
+    { type: 'string', not: { pattern: '(a)\\1' } },
+    { type: 'string', pattern: '(a)\\1', not: { const: 'b' } },
+  ])('keeps strings JSON where their pattern is left out: %j', (schema) => {
+    const automaton = automatonOf(schema, { isStrict: false });
+    const texts = ['"ab"', '""', '"a"b"', '"\n"', '"\\"', '"a'];
+    expect(texts.map((text) => accepts(automaton, text))).toEqual([true, true, false, false, false, false]);
+  });
+
   it('keeps all other keywords of a schema of which one is left out', () => {
     const schema = {
       type: 'array',

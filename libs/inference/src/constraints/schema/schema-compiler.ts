@@ -378,16 +378,19 @@ class SchemaCompiler implements SchemaContext {
     if (patterns.length === 0 && forbidden.length === 0)
       return this.json.quoted(arena.repeat(this.json.character, minLength, maxLength));
     const parts: Regex[] = [];
+    // All other parts hold of texts that are not between quotes, too.
+    let isInQuotes = false;
     for (const { pattern, pointer, isForbidden } of patterns) {
       if (isSliceOver()) yield;
       try {
         const found = this.stringPattern(pattern, pointer);
         parts.push(isForbidden ? arena.not(found) : found);
+        isInQuotes ||= !isForbidden;
       } catch (error) {
         this.document.leaveOutRefused(error);
       }
     }
-    if (patterns.every(({ isForbidden }) => isForbidden) || minLength > 0 || maxLength < Infinity) {
+    if (!isInQuotes || minLength > 0 || maxLength < Infinity) {
       parts.push(arena.repeat(this.json.plainCharacter, minLength, maxLength));
     }
     if (forbidden.length > 0) {
