@@ -94,7 +94,7 @@ export class LedgerService {
     return this.repository.openReservations();
   }
 
-  /** Verifies the ledger, under any load; see `isConsistent`. */
+  /** Verifies the ledger, under any load; see `isSound`. */
   async verify(): Promise<VerifyReport> {
     return this.repository.verify();
   }
