@@ -3,7 +3,7 @@ import { type NestedClass, nest } from '#platform/validation';
 import { applyDecorators } from '@nestjs/common';
 import { ApiExtraModels } from '@nestjs/swagger';
 
-/* Messages of the OpenAI wire format and their content parts. */
+/* Messages of the OpenAI format and their content parts. */
 
 export class ChatCacheControl {
   @ChoiceField(['ephemeral'], { required: true, description: 'Type of the cache mark.', example: 'ephemeral' })

@@ -55,10 +55,10 @@ describe('chatCost', () => {
 });
 
 describe('quoteChat', () => {
-  const tariff = { contextLength: 4096, maxCompletionTokens: 512, pricing };
+  const limits = { contextLength: 4096, maxCompletionTokens: 512, pricing };
 
   it('bounds the tokens of a sealed text by the bytes that it opens to', () => {
-    const large = { ...tariff, contextLength: 100_000 };
+    const large = { ...limits, contextLength: 100_000 };
     const tokensOf = (content: string, changes: Parameters<typeof plainChat>[0] = {}) =>
       quoteChat(plainChat({ messages: [{ role: 'user', content }], ...changes }), large).promptTokens;
     const { publicKey } = createHostIdentity();
@@ -72,7 +72,7 @@ describe('quoteChat', () => {
   });
 
   it('counts tools and their calls', () => {
-    const large = { ...tariff, contextLength: 100_000 };
+    const large = { ...limits, contextLength: 100_000 };
     const tokensOf = (changes: Parameters<typeof plainChat>[0]) => quoteChat(plainChat(changes), large).promptTokens;
     const parameters = { type: 'object', properties: { city: { type: 'string', description: '€'.repeat(900) } } };
     const tools = [{ name: 'now', parameters, strict: false }];
@@ -85,13 +85,13 @@ describe('quoteChat', () => {
   });
 
   it('counts one token for every byte of the prompt', () => {
-    const quote = quoteChat(plainChat({ messages: [{ role: 'user', content: '€'.repeat(1000) }] }), tariff);
+    const quote = quoteChat(plainChat({ messages: [{ role: 'user', content: '€'.repeat(1000) }] }), limits);
     expect(quote.promptTokens).toBeGreaterThanOrEqual(3000);
   });
 
   it('never exceeds the context including the prompt, and counts every choice', () => {
     const messages = [{ role: 'user' as const, content: 'x'.repeat(100_000) }];
-    const quote = quoteChat(plainChat({ messages, n: 3, maxTokens: 7 }), tariff);
+    const quote = quoteChat(plainChat({ messages, n: 3, maxTokens: 7 }), limits);
     expect(quote.promptTokens).toBe(4096);
     expect(quote.completionTokens).toBe(21);
   });
@@ -107,7 +107,7 @@ describe('quoteChat', () => {
         share,
         (bytes, n, prompt, cached, output) => {
           const messages = [{ role: 'user' as const, content: 'x'.repeat(bytes) }];
-          const quote = quoteChat(plainChat({ messages, n }), tariff);
+          const quote = quoteChat(plainChat({ messages, n }), limits);
           const promptTokens = Math.floor(quote.promptTokens * prompt);
           const cachedTokens = Math.floor(promptTokens * cached);
           const completionTokens = Math.floor(quote.completionTokens * output);
@@ -156,14 +156,14 @@ describe('quoteChat with unusual price lists', () => {
 });
 
 describe('clampChat', () => {
-  const tariff = { contextLength: 4096, maxCompletionTokens: 512, pricing };
+  const limits = { contextLength: 4096, maxCompletionTokens: 512, pricing };
 
   it('finds the longest output that the balance pays for', () => {
     fc.assert(
       fc.property(fc.bigInt({ min: 0n, max: 3_000_000n }), fc.integer({ min: 1, max: 4 }), (grantable, n) => {
         const asked = plainChat({ n });
-        const clamped = clampChat(asked, tariff, grantable);
-        const cost = (maxTokens: number) => quoteChat({ ...asked, maxTokens }, tariff).amountNanoUsd;
+        const clamped = clampChat(asked, limits, grantable);
+        const cost = (maxTokens: number) => quoteChat({ ...asked, maxTokens }, limits).amountNanoUsd;
         if (clamped === null) {
           expect(cost(1)).toBeGreaterThan(grantable);
           return;
@@ -176,7 +176,7 @@ describe('clampChat', () => {
   });
 
   it('never raises the requested limit', () => {
-    expect(clampChat(plainChat({ maxTokens: 7 }), tariff, 10n ** 12n)).toMatchObject({ maxTokens: 7 });
+    expect(clampChat(plainChat({ maxTokens: 7 }), limits, 10n ** 12n)).toMatchObject({ maxTokens: 7 });
   });
 });
 
@@ -255,8 +255,8 @@ describe('texts to continue', () => {
   });
 
   it('get as many tokens for every choice as an amount pays for', () => {
-    const tariff = { ...reach, pricing };
-    const { amountNanoUsd } = quoteChat({ ...payload, maxTokens: 4 }, tariff);
-    expect(clampChat(payload, tariff, amountNanoUsd)?.maxTokens).toBe(4);
+    const limits = { ...reach, pricing };
+    const { amountNanoUsd } = quoteChat({ ...payload, maxTokens: 4 }, limits);
+    expect(clampChat(payload, limits, amountNanoUsd)?.maxTokens).toBe(4);
   });
 });

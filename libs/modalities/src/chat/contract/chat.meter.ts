@@ -23,7 +23,7 @@ export interface ChatBounds {
 }
 
 /** What the meter needs to know about a model. */
-export interface ChatTariff extends ChatBounds {
+export interface PricedLimits extends ChatBounds {
   pricing: Pricing | null;
 }
 
@@ -66,8 +66,8 @@ export function promptBytes({
 }
 
 /** The most that images and frames take; unknown ones take the whole context. */
-function tokensOfImages({ messages }: Pick<ChatJobPayload, 'messages'>, reach: ChatBounds): number {
-  const { contextLength, imageTokens = contextLength, frameTokens = imageTokens } = reach;
+function tokensOfImages({ messages }: Pick<ChatJobPayload, 'messages'>, limits: ChatBounds): number {
+  const { contextLength, imageTokens = contextLength, frameTokens = imageTokens } = limits;
   const images = messages.flatMap((message) => message.images ?? []);
   return images.reduce((sum, { isFrame }) => sum + (isFrame === true ? frameTokens : imageTokens), 0);
 }
@@ -88,23 +88,23 @@ export function rawPromptTokens({ text = '', tokenIds = [] }: ChatJobPrompt): nu
 /** Returns the maximum number of tokens a request can use. */
 export function boundChat(
   payload: ChatJobPayload,
-  reach: ChatBounds,
+  limits: ChatBounds,
 ): { promptTokens: number; completionTokens: number } {
-  const completionTokens = choiceBound(payload, reach) * choiceCount(payload);
+  const completionTokens = choiceBound(payload, limits) * choiceCount(payload);
   if (payload.prompts !== undefined) {
-    const bounds = payload.prompts.map((prompt) => Math.min(reach.contextLength, rawPromptTokens(prompt)));
+    const bounds = payload.prompts.map((prompt) => Math.min(limits.contextLength, rawPromptTokens(prompt)));
     return { promptTokens: bounds.reduce((sum, tokens) => sum + tokens, 0), completionTokens };
   }
   const overhead = templateTokensPerPrompt + templateTokensPerMessage * payload.messages.length;
-  const ofImages = tokensOfImages(payload, reach);
-  const promptTokens = Math.min(reach.contextLength, promptBytes(payload) + overhead + ofImages);
+  const ofImages = tokensOfImages(payload, limits);
+  const promptTokens = Math.min(limits.contextLength, promptBytes(payload) + overhead + ofImages);
   return { promptTokens, completionTokens };
 }
 
 /** The most a request can use and cost. Never less than what `chatUnits` bill for it. */
-export function quoteChat(payload: ChatJobPayload, tariff: ChatTariff): ChatQuote {
-  const { promptTokens, completionTokens } = boundChat(payload, tariff);
-  const dearest = dearestPricing(promptTokens, tariff.pricing);
+export function quoteChat(payload: ChatJobPayload, limits: PricedLimits): ChatQuote {
+  const { promptTokens, completionTokens } = boundChat(payload, limits);
+  const dearest = dearestPricing(promptTokens, limits.pricing);
   const units = webUnitsOf(payload);
   const worst = { promptTokens, cachedTokens: 0, completionTokens, reasoningTokens: 0, units };
   const amountNanoUsd = quoteUnits(chatUnits(worst, dearest), dearest);
@@ -112,13 +112,13 @@ export function quoteChat(payload: ChatJobPayload, tariff: ChatTariff): ChatQuot
 }
 
 /** The least amount that a request is admitted for: its prompt, and one token per choice that generates any. */
-export function minChatNano(payload: ChatJobPayload, tariff: ChatTariff): NanoUsd {
-  return quoteChat({ ...payload, maxTokens: Math.min(1, payload.maxTokens ?? 1) }, tariff).amountNanoUsd;
+export function minChatNano(payload: ChatJobPayload, limits: PricedLimits): NanoUsd {
+  return quoteChat({ ...payload, maxTokens: Math.min(1, payload.maxTokens ?? 1) }, limits).amountNanoUsd;
 }
 
 /** Maximum number of tokens of one choice. */
-function choiceBound(payload: ChatJobPayload, reach: ChatBounds): number {
-  return Math.min(payload.maxTokens ?? reach.maxCompletionTokens, reach.contextLength);
+function choiceBound(payload: ChatJobPayload, limits: ChatBounds): number {
+  return Math.min(payload.maxTokens ?? limits.maxCompletionTokens, limits.contextLength);
 }
 
 /** Returns one flat price that no reachable tier, no cache hit and no cache write exceeds. */
@@ -142,11 +142,15 @@ function dearest(prices: (Price | undefined)[]): Price {
  * Returns the request with its output limit lowered to what `grantableNano` pays for; null when that is less than one
  * token per choice. A limit that is low enough stays.
  */
-export function clampChat(payload: ChatJobPayload, tariff: ChatTariff, grantableNano: NanoUsd): ChatJobPayload | null {
+export function clampChat(
+  payload: ChatJobPayload,
+  limits: PricedLimits,
+  grantableNano: NanoUsd,
+): ChatJobPayload | null {
   const affordable = (maxTokens: number): boolean =>
-    quoteChat({ ...payload, maxTokens }, tariff).amountNanoUsd <= grantableNano;
+    quoteChat({ ...payload, maxTokens }, limits).amountNanoUsd <= grantableNano;
   if (payload.maxTokens === 0 || !affordable(1)) return null;
-  let [max, tooMany] = [1, choiceBound(payload, tariff) + 1];
+  let [max, tooMany] = [1, choiceBound(payload, limits) + 1];
   while (tooMany - max > 1) {
     const middle = Math.floor((max + tooMany) / 2);
     if (affordable(middle)) max = middle;
@@ -156,15 +160,15 @@ export function clampChat(payload: ChatJobPayload, tariff: ChatTariff, grantable
 }
 
 /** A payload with the most it can use and cost, and the same with as much output as an amount pays for. */
-export function affordableChat(payload: ChatJobPayload, tariff: ChatTariff) {
-  const quoted = (asked: ChatJobPayload) => {
-    const { amountNanoUsd: amountNano, ...bounds } = quoteChat(asked, tariff);
-    return { payload: asked, bounds, amountNano };
+export function affordableChat(payload: ChatJobPayload, limits: PricedLimits) {
+  const quoted = (candidate: ChatJobPayload) => {
+    const { amountNanoUsd: amountNano, ...bounds } = quoteChat(candidate, limits);
+    return { payload: candidate, bounds, amountNano };
   };
   return {
     ...quoted(payload),
     shrink: (grantableNano: NanoUsd) => {
-      const smaller = clampChat(payload, tariff, grantableNano);
+      const smaller = clampChat(payload, limits, grantableNano);
       return smaller === null ? null : quoted(smaller);
     },
   };

@@ -2,7 +2,7 @@ import { BooleanField, CheckedField, ChoiceField, FreeObjectField, ObjectField, 
 import { type NestedClass } from '#platform/validation';
 import { isObject } from './json-object.js';
 
-/* Tools and response formats of the OpenAI wire format. */
+/* Tools and response formats of the OpenAI format. */
 
 const toolName = /^[A-Za-z0-9_-]{1,64}$/;
 
@@ -217,8 +217,8 @@ export function responseFormatProblem(value: unknown): string | null {
   const type = isObject(value) ? value.type : undefined;
   if (type === 'text') return null;
   if (type === 'json_object') {
-    const { schema: own } = value as Record<string, unknown>;
-    return own === undefined || own === null || isObject(own) ? null : 'must have an object schema';
+    const { schema } = value as Record<string, unknown>;
+    return schema === undefined || schema === null || isObject(schema) ? null : 'must have an object schema';
   }
   if (type === 'regex' || type === 'grammar') return textFormatProblem(value as Record<string, unknown>, type);
   if (type !== 'json_schema') return 'must have a type of text, json_object, json_schema, regex or grammar';

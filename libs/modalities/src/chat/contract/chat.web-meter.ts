@@ -4,7 +4,7 @@ import type { BillableUnit, Price } from '#model-registry/manifest';
 /** What a chat looked up in the web. */
 export interface WebUse {
   webSearches?: number;
-  /** Price of each search: providers differ. Default: the usual one. */
+  /** Price of each search: providers differ. Absent: the default one. */
   webSearchNano?: number;
   webPages?: number;
 }

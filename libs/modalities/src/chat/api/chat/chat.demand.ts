@@ -7,9 +7,9 @@ import { boundChat, type ChatBounds, choiceCount } from '../../contract/chat.met
  */
 export function chatDemand(
   { payload, boundsOutput }: Pick<NormalizedChat, 'payload' | 'boundsOutput'>,
-  reach: ChatBounds,
+  limits: ChatBounds,
 ): { min: number; max: number } {
-  const { promptTokens, completionTokens } = boundChat(payload, reach);
+  const { promptTokens, completionTokens } = boundChat(payload, limits);
   const max = promptTokens + completionTokens;
   return { min: boundsOutput ? max : promptTokens + choiceCount(payload), max };
 }
@@ -18,8 +18,8 @@ export function chatDemand(
  * Lowers the output bound of a chat so that it uses at most `tokens`, which is its `min` or more. One token is left for
  * each choice: the transcript of an input may be longer than expected.
  */
-export function boundChatToTokens(payload: ChatJobPayload, reach: ChatBounds, tokens: number): ChatJobPayload {
-  const { promptTokens, completionTokens } = boundChat(payload, reach);
+export function boundChatToTokens(payload: ChatJobPayload, limits: ChatBounds, tokens: number): ChatJobPayload {
+  const { promptTokens, completionTokens } = boundChat(payload, limits);
   if (promptTokens + completionTokens <= tokens) return payload;
   return { ...payload, maxTokens: Math.max(1, Math.floor((tokens - promptTokens) / choiceCount(payload))) };
 }

@@ -87,10 +87,10 @@ describe('the billing of a chat', () => {
   async function admit(changes: Partial<ChatJobPayload> = {}, by = caller): Promise<string> {
     const requestId = newRequestId('TST');
     const price = await prices.current('m');
-    const tariff = { contextLength: 4_096, maxCompletionTokens: 512, pricing: price.pricing };
+    const limits = { contextLength: 4_096, maxCompletionTokens: 512, pricing: price.pricing };
     const request = { requestId, caller: by, definition: chatJob, modelId: 'm', replyTo: null, stream: false };
     await admitAffordable(
-      affordableChat({ ...payload, ...changes }, tariff),
+      affordableChat({ ...payload, ...changes }, limits),
       price,
       (affordable, quote) => admission.open({ ...request, payload: affordable, bounds: quote.bounds, quote }),
       (quote) => void quotes.push(quote),

@@ -5,6 +5,7 @@ import type { ChatCompletionRequest } from '../../contract/chat.request.js';
 import { type ChatCharacter, ChatCharacters } from '../characters/chat-characters.js';
 import { type ChatModel, chatModel } from '../job/chat.model.js';
 import type { RawPrompts } from '../job/chat.normalizer.js';
+import { effectiveParameters } from '../job/chat.parameters.js';
 import { ChatWeb } from '../web/chat-web.js';
 import { refuseSealed, sealingOf } from './chat.sealing.js';
 import { SystemPrompts } from './chat.system-prompt.js';
@@ -42,7 +43,7 @@ export class ChatResolver {
     @Inject(TeeHosts) private readonly hosts: Pick<TeeHosts, 'of'>,
   ) {}
 
-  /** Rejects as `ChatCharacters.of`, `RequestPipeline.open` and `sealingOf` do. */
+  /** Rejects as `ChatCharacters.of`, `RequestPipeline.open`, `effectiveParameters` and `sealingOf` do. */
   async resolve(
     http: HttpExchange,
     request: ChatCompletionRequest,
@@ -51,7 +52,8 @@ export class ChatResolver {
     const character = await this.characters.of(request, raw);
     const opened = await this.pipeline.open(http, { name: character?.modelName ?? request.model, type: 'text' });
     if (!mayBeSealed) refuseSealed(http.request);
-    const sealing = mayBeSealed ? sealingOf(http.request, request, { opened, hosts: this.hosts }) : null;
+    const parameters = effectiveParameters(opened.resolved.suffix, request.service_parameters);
+    const sealing = mayBeSealed ? sealingOf(http.request, request, { parameters, opened, hosts: this.hosts }) : null;
     const prompts = { systemPrompt: await this.systemPrompts.of(opened.manifest), ...character?.prompts };
     const web = this.web.accessOf(opened.manifest, raw);
     const model = {

@@ -5,6 +5,7 @@ import { validateWire } from '#platform/validation';
 import { createHostIdentity } from '#tee';
 import { sealText } from '#tee/sealing';
 import { ChatCompletionRequest } from '../../contract/chat.request.js';
+import { effectiveParameters } from '../job/chat.parameters.js';
 import { refuseSealed, sealingOf } from './chat.sealing.js';
 
 const host = createHostIdentity();
@@ -33,7 +34,8 @@ function routeOf(changes: object = {}, { headers: given = headers, suffix = {} }
         ...{ processId: `worker-${index + 1}`, modelId, publicKey, address, provider: 'software' },
       })),
   };
-  return sealingOf({ headers: given }, wire, { opened: opened as unknown as ModelRequest, hosts });
+  const parameters = effectiveParameters(opened.resolved.suffix, wire.service_parameters);
+  return sealingOf({ headers: given }, wire, { parameters, opened: opened as unknown as ModelRequest, hosts });
 }
 
 function refusalOf(changes: object, situation?: Situation): string {

@@ -7,7 +7,6 @@ import type { ChatJobSealing } from '../../contract/chat.job.js';
 import type { ChatAssistantMessage, ChatMessage } from '../../contract/chat.message.js';
 import type { ChatCompletionRequest } from '../../contract/chat.request.js';
 import type { ChatEffectiveParameters } from '../../contract/chat.response.js';
-import { effectiveParameters } from '../job/chat.parameters.js';
 
 /* End-to-end encrypted requests as the api sees them: keys in headers, and texts that it cannot read. */
 
@@ -49,14 +48,16 @@ export interface SealedRoute {
  */
 export function sealingOf(
   request: Pick<FastifyRequest, 'headers'>,
-  wire: ChatCompletionRequest,
-  { opened, hosts }: { opened: ModelRequest; hosts: Pick<TeeHosts, 'of'> },
+  body: ChatCompletionRequest,
+  {
+    parameters,
+    opened,
+    hosts,
+  }: { parameters: ChatEffectiveParameters; opened: ModelRequest; hosts: Pick<TeeHosts, 'of'> },
 ): SealedRoute | null {
-  if (!namesKeys(request)) return null;
-  const parameters = effectiveParameters(opened.resolved.suffix, wire.service_parameters);
-  if (!parameters.enable_e2ee) return null;
+  if (!namesKeys(request) || !parameters.enable_e2ee) return null;
   const keys = readKeys(request);
-  checkSealed(wire, parameters);
+  checkSealed(body, parameters);
   opened.requireServed();
   const host = hosts.of(opened.manifest.id).find(({ publicKey }) => publicKey === keys.hostPublicKey);
   if (host !== undefined) return { keys, processId: host.processId };
@@ -79,11 +80,11 @@ function readKey(value: string | string[] | undefined, header: string): string {
   throw problemAt('invalid-key', header, detail);
 }
 
-function checkSealed(wire: ChatCompletionRequest, parameters: ChatEffectiveParameters): void {
-  if (wire.stream !== true) throw problemAt('not-streamed', 'stream', 'stream must be true.');
-  checkFeatures(wire, parameters);
-  for (const [position, message] of wire.messages.entries()) checkMessage(message, `messages[${position}]`);
-  const fields = wire.messages.reduce((sum, message) => sum + fieldCount(message), 0);
+function checkSealed(body: ChatCompletionRequest, parameters: ChatEffectiveParameters): void {
+  if (body.stream !== true) throw problemAt('not-streamed', 'stream', 'stream must be true.');
+  checkFeatures(body, parameters);
+  for (const [position, message] of body.messages.entries()) checkMessage(message, `messages[${position}]`);
+  const fields = body.messages.reduce((sum, message) => sum + fieldCount(message), 0);
   if (fields > maxFields) {
     throw invalidField(
       `A request may have ${maxFields} encrypted fields; this one has ${fields}.`,
@@ -94,18 +95,18 @@ function checkSealed(wire: ChatCompletionRequest, parameters: ChatEffectiveParam
 }
 
 /** Everything that reads or writes texts outside of the model host. */
-function checkFeatures(wire: ChatCompletionRequest, parameters: ChatEffectiveParameters): void {
+function checkFeatures(body: ChatCompletionRequest, parameters: ChatEffectiveParameters): void {
   const place = 'service_parameters';
   if (parameters.character_slug !== undefined) throw unsupported('characters', `${place}.character_slug`);
   if (parameters.enable_web_search !== 'off') throw unsupported('web search', `${place}.enable_web_search`);
   if (parameters.enable_web_scraping) throw unsupported('web scraping', `${place}.enable_web_scraping`);
   if (parameters.enable_x_search) throw unsupported('web search', `${place}.enable_x_search`);
-  if ((wire.tools?.length ?? 0) > 0) throw unsupported('tools', 'tools');
-  const { functions } = wire as { functions?: unknown };
+  if ((body.tools?.length ?? 0) > 0) throw unsupported('tools', 'tools');
+  const { functions } = body as { functions?: unknown };
   if ((functions ?? null) !== null) throw unsupported('tools', 'functions');
-  if ((wire.response_format?.type ?? 'text') !== 'text') throw unsupported('structured output', 'response_format');
-  if ((wire.response_schema ?? null) !== null) throw unsupported('structured output', 'response_schema');
-  if (wire.logprobs === true) throw unsupported('log-probabilities, which name the tokens', 'logprobs');
+  if ((body.response_format?.type ?? 'text') !== 'text') throw unsupported('structured output', 'response_format');
+  if ((body.response_schema ?? null) !== null) throw unsupported('structured output', 'response_schema');
+  if (body.logprobs === true) throw unsupported('log-probabilities, which name the tokens', 'logprobs');
 }
 
 function checkMessage(message: ChatMessage, place: string): void {

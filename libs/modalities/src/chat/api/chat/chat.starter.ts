@@ -29,7 +29,7 @@ export interface StartOptions extends ChatRouteOptions {
   observeWeb?: (started: { chat: NormalizedChat; modelId: string }) => WebObserver;
 }
 
-/** Starts the job of a chat request; every wire format of text generation leads here. */
+/** Starts the job of a chat request; every format of text generation leads here. */
 @Injectable()
 export class ChatStarter {
   constructor(

@@ -42,7 +42,7 @@ export async function decodeAudioPart({ input_audio: audio }: ChatAudioPart, par
     throw invalidField(`${field} must be base64, not a URL.`, field);
   }
   const bytes = decodeBase64(audio.data, { maxBytes, param: field });
-  // The wire checks the format.
+  // The request is checked already.
   const format = (audio.format ?? 'wav') as AudioFormat;
   const bits = pcmBits[format];
   if (bits !== undefined) {

@@ -46,9 +46,9 @@ export function checkPartCounts(
 export function replaceParts(messages: ChatMessage[], replace: (part: ChatPart) => readonly ChatPart[]): ChatMessage[] {
   const replaced = messages.map((message) => {
     if (!Array.isArray(message.content)) return message;
-    const given: readonly ChatPart[] = message.content;
-    const parts = given.flatMap(replace);
-    const stays = parts.length === given.length && parts.every((part, index) => part === given[index]);
+    const originals: readonly ChatPart[] = message.content;
+    const parts = originals.flatMap(replace);
+    const stays = parts.length === originals.length && parts.every((part, index) => part === originals[index]);
     // Only user messages hold parts that are not text.
     return stays ? message : ({ ...message, content: parts } as ChatMessage);
   });

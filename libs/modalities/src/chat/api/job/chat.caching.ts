@@ -6,7 +6,7 @@ import type { ChatCompletionRequest } from '../../contract/chat.request.js';
 /** How long a part marked with `cache_control` is kept without a `ttl`, in seconds. */
 const defaultSeconds = 300;
 const longestSeconds = 86_400;
-/** `prompt_cache_retention` that asks for more than the usual. */
+/** `prompt_cache_retention` that asks for more than the default. */
 const retentions: Readonly<Record<string, number>> = { extended: longestSeconds, '24h': longestSeconds };
 
 const unitSeconds: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3_600 };

@@ -1,7 +1,7 @@
 import { invalidField } from '#gateway';
 import type { ChatCompletionRequest } from '../../contract/chat.request.js';
 import { toolNameProblem } from '../../contract/chat.tools.js';
-import { type GivenTool, type GivenTools, toolOf } from './chat.given-tools.js';
+import { type ToolDefinition, type ToolDefinitions, toolOf } from './chat.tool-definitions.js';
 import { isObject } from '../../contract/json-object.js';
 
 /* `functions` and `function_call`, which OpenAI deprecated in favour of `tools` and `tool_choice`. */
@@ -14,7 +14,7 @@ interface DeprecatedMembers {
 }
 
 /** The functions of a request as tools; null where it has none. Throws `INVALID_REQUEST` naming the field. */
-export function functionsOf(request: ChatCompletionRequest): GivenTools | null {
+export function functionsOf(request: ChatCompletionRequest): ToolDefinitions | null {
   const { functions, function_call: choice } = request as DeprecatedMembers;
   if (isAbsent(functions)) {
     if (isAbsent(choice)) return null;
@@ -28,13 +28,13 @@ export function functionsOf(request: ChatCompletionRequest): GivenTools | null {
   if (functions.length > maxFunctions) {
     throw invalidField(`functions must have at most ${maxFunctions} items.`, 'functions', 'too_big');
   }
-  const tools = functions.map((given: unknown, index) => functionOf(given, `functions[${index}]`));
+  const tools = functions.map((definition: unknown, index) => functionOf(definition, `functions[${index}]`));
   return { tools, choice: choiceOf(choice), choiceField: 'function_call' };
 }
 
-function functionOf(given: unknown, place: string): GivenTool {
-  if (!isObject(given)) throw invalidField(`${place} must be an object.`, place);
-  const { name, description, parameters } = given;
+function functionOf(definition: unknown, place: string): ToolDefinition {
+  if (!isObject(definition)) throw invalidField(`${place} must be an object.`, place);
+  const { name, description, parameters } = definition;
   const problem = toolNameProblem(name);
   if (problem !== null) throw invalidField(`${place}.name ${problem}.`, `${place}.name`);
   if (!isAbsent(description) && typeof description !== 'string') {

@@ -63,7 +63,7 @@ export function normalizeChat(
   const { parameters, format } = fields;
   const systemPrompt = platformPrompt(model, parameters);
   const messages = raw.prompts === undefined ? conversation(request.messages, systemPrompt) : [];
-  const tools = toolsOf(request, format);
+  const tools = toolsOf(request, fields);
   const customTools = customToolNames(request);
   if (truncates !== true) checkPromptLength({ ...tools, messages, prompts: raw.prompts, sealing }, contextLength);
   const { maxTokens, boundsOutput } = outputLimitOf(request, model);

@@ -48,8 +48,8 @@ export function effectiveParameters(
   suffix: Record<string, string>,
   body: ChatServiceParameters | null | undefined,
 ): ChatEffectiveParameters {
-  const given = { ...suffixParameters(suffix), ...withoutNulls(body ?? {}) };
-  const known = Object.entries(given).filter(([name]) => members.has(name));
+  const named = { ...suffixParameters(suffix), ...withoutNulls(body ?? {}) };
+  const known = Object.entries(named).filter(([name]) => members.has(name));
   return { ...defaults, web_search_citations: [], ...Object.fromEntries(known) };
 }
 

@@ -117,8 +117,8 @@ function checkCounts(request: ChatCompletionRequest, model: ChatModelLimits): vo
     throw invalidField(`n must not be greater than ${model.maxChoices} for the model ${model.id}.`, 'n', 'too_big');
   }
   const visible = request.max_completion_tokens ?? null;
-  const asked = visible ?? request.max_tokens ?? 0;
-  if (asked > model.maxCompletionTokens) {
+  const requested = visible ?? request.max_tokens ?? 0;
+  if (requested > model.maxCompletionTokens) {
     const param = visible === null ? 'max_tokens' : 'max_completion_tokens';
     const max = model.maxCompletionTokens;
     throw invalidField(`${param} must not be greater than ${max} for the model ${model.id}.`, param, 'too_big');

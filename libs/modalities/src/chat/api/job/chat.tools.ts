@@ -4,8 +4,8 @@ import type { ChatJobFormat, ChatJobPayload } from '../../contract/chat.job.js';
 import type { ChatCompletionRequest } from '../../contract/chat.request.js';
 import { type ChatClientTool, chosenNameOf } from '../../contract/chat.tools.js';
 import { functionsOf } from './chat.functions.js';
-import { customToolOf, type GivenTool, type GivenTools, toolOf } from './chat.given-tools.js';
-import { isClientTool, serverToolsOf } from './server-tools.js';
+import { customToolOf, type ToolDefinition, type ToolDefinitions, toolOf } from './chat.tool-definitions.js';
+import { isClientTool, type ServerTools, serverToolsOf } from './server-tools.js';
 
 /** Longest JSON of all tools together, in characters. */
 const maxToolsLength = 1_000_000;
@@ -13,11 +13,14 @@ const maxToolsLength = 1_000_000;
 type ToolMembers = Pick<ChatJobPayload, 'tools' | 'toolChoice' | 'allowedTools' | 'parallelToolCalls'>;
 
 /**
- * What a request says of tools; `format` is that of its texts, undefined for any. Throws `INVALID_REQUEST` naming the
- * first field that is wrong.
+ * What a request says of tools; `format` is that of its texts, absent for any. Throws `INVALID_REQUEST` naming the first
+ * field that is wrong.
  */
-export function toolsOf(request: ChatCompletionRequest, format?: ChatJobFormat): ToolMembers {
-  const { tools, choice, choiceField } = functionsOf(request) ?? namedTools(request);
+export function toolsOf(
+  request: ChatCompletionRequest,
+  { format, serverTools = serverToolsOf(request) }: { format?: ChatJobFormat; serverTools?: ServerTools } = {},
+): ToolMembers {
+  const { tools, choice, choiceField } = functionsOf(request) ?? namedTools(request, serverTools);
   checkDistinct(tools);
   checkLength(tools);
   const known = new Set(tools.map(({ tool }) => tool.name));
@@ -31,13 +34,13 @@ export function toolsOf(request: ChatCompletionRequest, format?: ChatJobFormat):
 }
 
 /** Tools of this service are no functions: the model does not call them in its response. */
-function namedTools(request: ChatCompletionRequest): GivenTools {
+function namedTools(request: ChatCompletionRequest, { areAll }: ServerTools): ToolDefinitions {
   const tools = (request.tools ?? []).flatMap((tool, index) => (isClientTool(tool) ? [clientTool(tool, index)] : []));
-  const isTheirs = serverToolsOf(request).areAll && typeof request.tool_choice === 'string';
+  const isTheirs = areAll && typeof request.tool_choice === 'string';
   return { tools, choice: isTheirs ? null : (request.tool_choice ?? null), choiceField: 'tool_choice' };
 }
 
-function clientTool(tool: ChatClientTool, index: number): GivenTool {
+function clientTool(tool: ChatClientTool, index: number): ToolDefinition {
   const place = `tools[${index}]`;
   if ('custom' in tool) return customToolOf(tool.custom, `${place}.custom`);
   if (tool.type !== undefined && tool.type !== null && tool.type !== 'function') {
@@ -51,7 +54,7 @@ export function customToolNames({ tools }: ChatCompletionRequest): ReadonlySet<s
   return new Set((tools ?? []).flatMap((tool) => ('custom' in tool ? [tool.custom.name] : [])));
 }
 
-function checkDistinct(tools: readonly GivenTool[]): void {
+function checkDistinct(tools: readonly ToolDefinition[]): void {
   const seen = new Set<string>();
   for (const { tool, nameField } of tools) {
     if (seen.has(tool.name))
@@ -60,7 +63,7 @@ function checkDistinct(tools: readonly GivenTool[]): void {
   }
 }
 
-function checkLength(tools: readonly GivenTool[]): void {
+function checkLength(tools: readonly ToolDefinition[]): void {
   const [first] = tools;
   if (first === undefined) return;
   const length = tools.reduce((sum, { tool }) => sum + JSON.stringify(tool).length, 0);

@@ -10,7 +10,7 @@ export interface WebSource {
 
 /** A lookup that a request made. */
 export interface WebCall {
-  asked: { query: string } | { url: string };
+  target: { query: string } | { url: string };
   isFailed: boolean;
 }
 
@@ -30,7 +30,7 @@ export interface WebFindings {
 /** Follows the lookups of a request. */
 export interface WebObserver {
   /** Called before the first of them. */
-  begun(asked: readonly WebCall['asked'][]): Promise<void>;
+  begun(targets: readonly WebCall['target'][]): Promise<void>;
   /** Called when all of them are over; the sources have the numbers of citations. */
   ended(findings: Pick<WebFindings, 'calls' | 'sources'>): Promise<void>;
 }

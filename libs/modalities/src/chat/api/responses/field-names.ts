@@ -1,7 +1,7 @@
 import { type ErrorIssue, PlatformError } from '#common';
 
 /**
- * Names of the fields of one request in two wire formats: a request that is translated to a chat completion is checked
+ * Names of the fields of one request in two formats: a request that is translated to a chat completion is checked
  * as one, and its errors name the fields that the client sent.
  */
 export class FieldNames {

@@ -57,9 +57,9 @@ export class OutputBuilder {
   constructor(private readonly options: OutputOptions) {}
 
   /** Adds lookups that begin; they come before everything else. */
-  beginWebCalls(asked: readonly WebCall['asked'][]): ResponsesStreamEvent[] {
-    return asked.flatMap((each) => {
-      const call = presentWebCall({ asked: each, isFailed: false }, this.newId('ws'), null);
+  beginWebCalls(targets: readonly WebCall['target'][]): ResponsesStreamEvent[] {
+    return targets.flatMap((target) => {
+      const call = presentWebCall({ target, isFailed: false }, this.newId('ws'), null);
       const item = { ...call, status: 'in_progress' as const };
       this.output.push(item);
       const step = (name: string) => this.event(`response.web_search_call.${name}`, { item_id: item.id });

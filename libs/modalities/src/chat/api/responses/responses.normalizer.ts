@@ -8,7 +8,7 @@ import { chosenToolOf } from '../../contract/responses/responses.tools.js';
 import { FieldNames } from './field-names.js';
 import { ConversationBuilder, type OpenReasoning } from './responses.messages.js';
 import { chatToolName, type ToolNames } from './tool-names.js';
-import { given, ToolTranslator } from './tool-translator.js';
+import { withoutNulls, ToolTranslator } from './tool-translator.js';
 
 /** A Responses request as the chat request that it is. */
 export interface TranslatedResponses {
@@ -47,9 +47,9 @@ function conversationOf(
   return builder.finish();
 }
 
-/** Clients send other values too, which mean the usual time. */
-function longerRetention({ prompt_cache_retention: asked }: ResponsesRequest): string | undefined {
-  return asked === '24h' || asked === 'extended' ? asked : undefined;
+/** Clients send other values too, which mean the default time. */
+function longerRetention({ prompt_cache_retention: retention }: ResponsesRequest): string | undefined {
+  return retention === '24h' || retention === 'extended' ? retention : undefined;
 }
 
 function chatToolChoice(choice: unknown): unknown {
@@ -68,20 +68,20 @@ function chatFormat(format: ResponsesFormat | null | undefined, names: FieldName
   names.set('response_format', 'text.format');
   names.set('response_format.json_schema', 'text.format');
   const { type, name, schema, strict, description } = format;
-  if (type === 'json_object') return given({ type, schema });
+  if (type === 'json_object') return withoutNulls({ type, schema });
   if (type !== 'json_schema') return { type };
-  return { type, json_schema: given({ name, schema, strict, description }) };
+  return { type, json_schema: withoutNulls({ name, schema, strict, description }) };
 }
 
 function serviceParameters(
-  { service_parameters: own, web_search: search, tools }: ResponsesRequest,
+  { service_parameters: extensions, web_search: search, tools }: ResponsesRequest,
   names: FieldNames,
 ) {
   const hasSearchTool = tools?.some(({ type }) => type === 'web_search' || type === 'x_search') === true;
   if (search === true) names.set('service_parameters.enable_web_search', 'web_search');
-  const { character_slug, enable_e2ee, enable_web_search, enable_web_scraping } = own ?? {};
-  const { enable_web_citations, include_service_system_prompt, include_search_results_in_stream } = own ?? {};
-  return given({
+  const { character_slug, enable_e2ee, enable_web_search, enable_web_scraping } = extensions ?? {};
+  const { enable_web_citations, include_service_system_prompt, include_search_results_in_stream } = extensions ?? {};
+  return withoutNulls({
     character_slug,
     enable_e2ee,
     enable_web_search: search === true ? 'on' : enable_web_search,
@@ -120,7 +120,7 @@ export function translateResponses(
   for (const [position, tool] of (request.tools ?? []).entries()) translator.add(tool, `tools[${position}]`);
   const { chat: chatTools, tools, warnings, known: toolNames } = translator;
   const { effort } = request.reasoning ?? {};
-  const chat = given({
+  const chat = withoutNulls({
     model: request.model,
     messages: conversationOf(request, names, { openReasoning, history }),
     stream: request.stream === true,

@@ -76,8 +76,8 @@ describe('a response whose service looked something up', () => {
     { title: 'a.md', url: 'character:porter/a.md#0' },
   ];
   const calls = [
-    { asked: { query: 'tides' }, isFailed: false },
-    { asked: { url: 'https://slow.example/' }, isFailed: true },
+    { target: { query: 'tides' }, isFailed: false },
+    { target: { url: 'https://slow.example/' }, isFailed: true },
   ];
   const search = { type: 'search', query: 'tides', queries: ['tides'] };
 
@@ -86,7 +86,7 @@ describe('a response whose service looked something up', () => {
     const presenter = presenterOf(options);
     const sent: string[][] = [];
     const observer = presenter.webObserver((chunks) => Promise.resolve(void sent.push(chunks)));
-    await observer.begun(calls.map(({ asked }) => asked));
+    await observer.begun(calls.map(({ target }) => target));
     await observer.ended({ calls, sources: sources.slice(0, 1).map((page) => ({ ...page, content: '', date: null })) });
     presenter.begin(head, sources);
     sent.push([...events.flatMap((event) => presenter.present(event)), ...presenter.finish(usage)]);

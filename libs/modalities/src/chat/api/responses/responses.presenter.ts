@@ -30,7 +30,7 @@ export class ResponsesCollector {
   ) {
     this.builder = new OutputBuilder(options);
     this.builder.sources = sources;
-    this.builder.beginWebCalls(calls.map(({ asked }) => asked));
+    this.builder.beginWebCalls(calls.map(({ target }) => target));
     this.builder.endWebCalls(calls, sources);
     this.check = check;
   }
@@ -75,7 +75,7 @@ export class ResponsesStreamPresenter implements EventPresenter<ChatEvent> {
   webObserver(send: (chunks: string[]) => Promise<void>): WebObserver {
     const numbered = (events: ResponsesStreamEvent[]) => events.map((event) => this.number(event));
     return {
-      begun: (asked) => send([...this.opening(), ...numbered(this.builder.beginWebCalls(asked))]),
+      begun: (targets) => send([...this.opening(), ...numbered(this.builder.beginWebCalls(targets))]),
       ended: ({ calls, sources }) => send(numbered(this.builder.endWebCalls(calls, sources))),
     };
   }
@@ -94,7 +94,7 @@ export class ResponsesStreamPresenter implements EventPresenter<ChatEvent> {
     }
     this.outputSent ||= event.type !== 'prompt-ready';
     this.check?.add(event);
-    return [...this.opening(), ...this.builder.add(event).map((each) => this.number(each))];
+    return [...this.opening(), ...this.builder.add(event).map((added) => this.number(added))];
   }
 
   finish(usage: TokenUsage): string[] {

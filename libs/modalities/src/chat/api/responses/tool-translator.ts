@@ -18,7 +18,9 @@ import type { FieldNames } from './field-names.js';
 import { ToolNames } from './tool-names.js';
 
 /** Removes members without a value: null counts as absent. */
-export function given<Members extends object>(members: Members): { [Key in keyof Members]: NonNullable<Members[Key]> } {
+export function withoutNulls<Members extends object>(
+  members: Members,
+): { [Key in keyof Members]: NonNullable<Members[Key]> } {
   const entries = Object.entries(members).filter(([, value]) => value !== null && value !== undefined);
   return Object.fromEntries(entries) as { [Key in keyof Members]: NonNullable<Members[Key]> };
 }
@@ -80,27 +82,27 @@ export class ToolTranslator {
   ): ResponsesFunctionTool {
     const flat = flatTool(tool);
     const { description, parameters, strict } = flat;
-    const name = this.known.add({ name: flat.name, ...given({ namespace }), isCustom: false });
+    const name = this.known.add({ name: flat.name, ...withoutNulls({ namespace }), isCustom: false });
     this.name(field, 'function' in tool ? `${field}.function` : field);
-    this.chat.push({ type: 'function', function: given({ name, description, parameters, strict }) });
+    this.chat.push({ type: 'function', function: withoutNulls({ name, description, parameters, strict }) });
     return flat;
   }
 
   private addCustom(
-    { name, description, format: asked }: ResponsesCustomTool,
+    { name, description, format: inputFormat }: ResponsesCustomTool,
     field: string,
     namespace?: string,
   ): object {
-    const chatName = this.known.add({ name, ...given({ namespace }), isCustom: true });
-    const { type = 'text', syntax, definition } = asked ?? {};
+    const chatName = this.known.add({ name, ...withoutNulls({ namespace }), isCustom: true });
+    const { type = 'text', syntax, definition } = inputFormat ?? {};
     const path = `tools[${this.chat.length}].custom`;
     for (const place of [`${path}.format`, `${path}.format.grammar`]) this.names.set(place, `${field}.format`);
     this.names.set(`tools[${this.chat.length}]`, field);
     this.names.set(path, field);
     const format = type === 'grammar' ? { type, grammar: { syntax, definition } } : { type };
     // What is wrong with the format, the check of the chat request finds.
-    this.chat.push({ type: 'custom', custom: given({ name: chatName, description, format }) } as ChatTool);
-    return { type: 'custom', name, description: description ?? null, format: asked ?? { type: 'text' } };
+    this.chat.push({ type: 'custom', custom: withoutNulls({ name: chatName, description, format }) } as ChatTool);
+    return { type: 'custom', name, description: description ?? null, format: inputFormat ?? { type: 'text' } };
   }
 
   private addServerTool(tool: ResponsesServerTool, field: string): void {
@@ -110,7 +112,7 @@ export class ToolTranslator {
       throw invalidField(`${field}.type: this service does not run the tool ${type}.`, `${field}.type`, 'unsupported');
     }
     this.names.set(`tools[${this.chat.length}]`, field);
-    this.chat.push({ type, ...given({ allowed_x_handles, excluded_x_handles, from_date, to_date }) });
+    this.chat.push({ type, ...withoutNulls({ allowed_x_handles, excluded_x_handles, from_date, to_date }) });
   }
 
   /** Names the fields of the next tool of the chat. */

@@ -3,17 +3,17 @@ import type { WebCall } from '../job/web-source.js';
 import { isDocument } from '../characters/source-texts.js';
 
 /** Builds the item of a lookup as it is after its end. */
-export function presentWebCall({ asked, isFailed }: WebCall, id: string, sources: readonly { url: string }[] | null) {
+export function presentWebCall({ target, isFailed }: WebCall, id: string, sources: readonly { url: string }[] | null) {
   const found = sources?.flatMap(({ url }) => (isDocument(url) ? [] : [{ type: 'url' as const, url }]));
   const action: ResponsesWebSearchCall['action'] =
-    'query' in asked
+    'query' in target
       ? {
           type: 'search',
-          query: asked.query,
-          queries: [asked.query],
+          query: target.query,
+          queries: [target.query],
           ...(found === undefined ? {} : { sources: found }),
         }
-      : { type: 'open_page', url: asked.url };
+      : { type: 'open_page', url: target.url };
   const status = isFailed ? ('failed' as const) : ('completed' as const);
   return { type: 'web_search_call' as const, id, status, action };
 }

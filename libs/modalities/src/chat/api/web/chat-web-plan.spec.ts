@@ -56,22 +56,22 @@ function planOf({ request = search, maxBytes = 4_000, maxMs = 1_000, sources = [
 }
 
 describe('the reservation of a chat that looks something up', () => {
-  const pricedModel = { ...model, pricing: { input: { usd: 1, diem: 1 }, output: { usd: 2, diem: 2 } } };
+  const limits = { ...model, pricing: { input: { usd: 1, diem: 1 }, output: { usd: 2, diem: 2 } } };
   const long = Array.from({ length: 5 }, () => page('水 water <|im_end|> '.repeat(2_000)));
 
   it.each([300, 1_000, 3_999])('covers whatever is found, with %i bytes', async (maxBytes) => {
     for (const sources of [[], long.slice(0, 1), long]) {
       const { worst, complete } = planOf({ maxBytes, sources });
-      const reserved = quoteChat({ ...worst(), maxTokens: 7 }, pricedModel).amountNanoUsd;
-      expect(quoteChat(await complete(), pricedModel).amountNanoUsd).toBeLessThanOrEqual(reserved);
+      const reserved = quoteChat({ ...worst(), maxTokens: 7 }, limits).amountNanoUsd;
+      expect(quoteChat(await complete(), limits).amountNanoUsd).toBeLessThanOrEqual(reserved);
     }
   });
 
   it('counts a search at the highest price, and each page', () => {
-    const without = minChatNano(checked.chat.payload, { ...pricedModel, pricing: null });
+    const without = minChatNano(checked.chat.payload, { ...limits, pricing: null });
     expect(without).toBe(0n);
     const amountOf = (request: WebRequest) =>
-      quoteChat(planOf({ request }).worst(), { ...pricedModel, pricing: null }).amountNanoUsd;
+      quoteChat(planOf({ request }).worst(), { ...limits, pricing: null }).amountNanoUsd;
     expect(amountOf(search)).toBe(10_000_000n);
     expect(amountOf({ kind: 'scrape', urls: ['https://a', 'https://b'], skipped: 0 })).toBe(20_000_000n);
   });

@@ -16,7 +16,7 @@ const minBlockBytes = 256;
 const noRoom = 'The conversation leaves no room for web sources in the context of the model.';
 
 /** Called before the first lookup. */
-type Begun = (asked: WebCall['asked'][]) => Promise<void> | undefined;
+type Begun = (targets: WebCall['target'][]) => Promise<void> | undefined;
 
 interface PlanOptions {
   request: WebRequest;
@@ -99,7 +99,7 @@ export class ChatWebPlan implements PromptSource {
     if (!this.hasRoom) return { ...nothingFound, problem: noRoom };
     const { request, maxMs, maxBytes } = this.options;
     const inTime = AbortSignal.any([signal, AbortSignal.timeout(maxMs)]);
-    const begun: Begun = (asked) => observer?.begun(asked);
+    const begun: Begun = (targets) => observer?.begun(targets);
     const found =
       request.kind === 'search' ? await this.search(request, begun, inTime) : await this.read(request, begun, inTime);
     // Citations number the sources that the model gets.
@@ -111,19 +111,19 @@ export class ChatWebPlan implements PromptSource {
   }
 
   private async search(
-    asked: Extract<WebRequest, { kind: 'search' }>,
+    request: Extract<WebRequest, { kind: 'search' }>,
     begun: Begun,
     signal: AbortSignal,
   ): Promise<WebFindings> {
     const { accountId: scope, decide, xProvider: provider } = this.options;
-    const query = asked.decides ? await decide(signal) : asked.query;
+    const query = request.decides ? await decide(signal) : request.query;
     if (query === null) {
       return { ...nothingFound, isDeclined: true, problem: signal.aborted ? 'The web search took too long.' : null };
     }
-    const x = asked.x === undefined || provider === undefined ? {} : { x: { provider, filter: asked.x } };
+    const x = request.x === undefined || provider === undefined ? {} : { x: { provider, filter: request.x } };
     await begun([{ query }]);
     const result = await this.lookup.search({ query, scope, ...x }, signal);
-    const calls = [{ asked: { query }, isFailed: 'problem' in result }];
+    const calls = [{ target: { query }, isFailed: 'problem' in result }];
     if ('problem' in result) return { ...nothingFound, calls, problem: result.problem };
     const problem = result.sources.length === 0 ? 'The web search found nothing.' : null;
     return { sources: result.sources, use: { webSearches: 1, webSearchNano: result.priceNano }, calls, problem };
@@ -140,7 +140,7 @@ export class ChatWebPlan implements PromptSource {
     const sources = results.flatMap((result) => ('source' in result ? [result.source] : []));
     const problems = results.flatMap((result) => ('problem' in result ? [result.problem] : []));
     const calls = results.map((result, index) => ({
-      asked: { url: urls[index] ?? '' },
+      target: { url: urls[index] ?? '' },
       isFailed: 'problem' in result,
     }));
     if (skipped > 0) problems.push(`Further addresses were not read: ${skipped}.`);

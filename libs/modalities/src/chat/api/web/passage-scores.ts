@@ -44,20 +44,20 @@ export class PassageScores {
     // Stores that do not notice the signal are not waited for.
     const vectors = await Promise.race([this.embed(texts, opened, inTime), aborted(inTime)]);
     if (vectors === null) return byWords;
-    const [asked = [], ...found] = vectors;
+    const [questionVector = [], ...found] = vectors;
     // Passages without a vector come after those with one, in the order of their words.
     const scores = byWords.map((score) => score / (1 + score) - 2);
-    for (const [place, index] of chosen.entries()) scores[index] = cosine(asked, found[place] ?? []);
+    for (const [place, index] of chosen.entries()) scores[index] = cosine(questionVector, found[place] ?? []);
     return scores;
   }
 
   /** Null where there is no model, or where it takes too long. */
-  private async embed(given: string[], opened: ModelRequest, signal: AbortSignal): Promise<number[][] | null> {
+  private async embed(passages: string[], opened: ModelRequest, signal: AbortSignal): Promise<number[][] | null> {
     try {
       const param = 'service_parameters';
       const input = { id: modelName, type: 'embedding', param, position } as const;
       const model = await this.pipeline.openInput(opened.http, input);
-      const texts = given.map((text) => cutToBytes(withoutAddresses(text), maxBytes));
+      const texts = passages.map((text) => cutToBytes(withoutAddresses(text), maxBytes));
       return await this.embedder.embedFreely(model, { texts, deadlineMs: maxMs, signal });
     } catch (error) {
       const isExpected = signal.aborted || (error instanceof PlatformError && unserved.includes(error.code));

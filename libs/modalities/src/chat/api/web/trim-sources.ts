@@ -46,7 +46,7 @@ export async function trimSources(
   keepBest(passages, room);
   return sources.map((source, index) => ({
     ...source,
-    content: joined(passages.filter((each) => each.source === index)),
+    content: joined(passages.filter((passage) => passage.source === index)),
   }));
 }
 

@@ -27,7 +27,7 @@ export function xRequestOf(
   request: ChatCompletionRequest,
   { enable_x_search: isOn }: ChatEffectiveParameters,
 ): XRequest | null {
-  const found = request.tools?.find((each) => !isClientTool(each) && each.type === 'x_search');
+  const found = request.tools?.find((candidate) => !isClientTool(candidate) && candidate.type === 'x_search');
   const tool = found === undefined || isClientTool(found) || request.tool_choice === 'none' ? null : found;
   if (!isOn && tool === null) return null;
   return { filter: filterOf(tool), decides: !isOn && !requiresServerTool(request) };
@@ -36,7 +36,7 @@ export function xRequestOf(
 function filterOf(tool: ChatServerTool | null): XFilter {
   const { allowed_x_handles: allowed, excluded_x_handles: excluded, from_date: from, to_date: to } = tool ?? {};
   const plain = (handles: readonly string[] | null | undefined) =>
-    (handles ?? []).map((each) => each.replace(/^@/, ''));
+    (handles ?? []).map((handle) => handle.replace(/^@/, ''));
   return { allowed: plain(allowed), excluded: plain(excluded), from: from ?? null, to: to ?? null };
 }
 

@@ -7,7 +7,7 @@ import { isObject } from '../json-object.js';
 import { CallIdField, IdField, NameField, NamespaceField, StatusField, TypeField } from './request-fields.js';
 
 /*
- * Input items of the Responses wire format and their content parts, as the public OpenAI reference and the Open
+ * Input items of the Responses format and their content parts, as the public OpenAI reference and the Open
  * Responses specification (https://www.openresponses.org/specification) describe them.
  */
 

@@ -4,7 +4,7 @@ import { ChatFunction, DayField, HandlesField } from '../chat.tools.js';
 import { isObject } from '../json-object.js';
 import { NameField, TypeField } from './request-fields.js';
 
-/* Tools of the Responses wire format. */
+/* Tools of the Responses format. */
 
 /** A function that the client runs, as the OpenAI reference has it. */
 export class ResponsesFunctionTool {

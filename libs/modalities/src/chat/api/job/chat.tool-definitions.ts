@@ -6,28 +6,28 @@ import { customFormat, customParameters } from './custom-input.js';
 const maxDescriptionLength = 100_000;
 
 /** A tool with the field that names it. */
-export interface GivenTool {
+export interface ToolDefinition {
   tool: ChatJobTool;
   nameField: string;
 }
 
-export interface GivenTools {
-  tools: GivenTool[];
+export interface ToolDefinitions {
+  tools: ToolDefinition[];
   choice: unknown;
   choiceField: string;
 }
 
-/** A function as either form of tools gives it. */
+/** A function as either form of tools defines it. */
 export function toolOf(
-  given: {
+  definition: {
     name: string;
     description?: string | null;
     parameters?: object | null;
     strict?: boolean | null;
   },
   place: string,
-): GivenTool {
-  const { name, description, parameters, strict } = given;
+): ToolDefinition {
+  const { name, description, parameters, strict } = definition;
   const param = `${place}.parameters`;
   checkParameters(parameters ?? {}, param);
   checkDescription(description, place);
@@ -42,7 +42,7 @@ export function toolOf(
 }
 
 /** A custom tool as the function of one text that stands for it. The prompt holds the format of the text. */
-export function customToolOf({ name, description, format }: ChatCustom, place: string): GivenTool {
+export function customToolOf({ name, description, format }: ChatCustom, place: string): ToolDefinition {
   checkDescription(description, place);
   const textFormat = customFormat(format, `${place}.format`);
   const param = textFormat === null ? place : `${place}.format.grammar.definition`;
