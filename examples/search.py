@@ -32,6 +32,6 @@ try:
 except urllib.error.HTTPError as error:
     if error.code != 404:
         raise
-    raise SystemExit("No reranker is installed; see docs/rerank.md.")
+    raise SystemExit("No reranker is installed; see docs/guides/rerank.md.")
 for result in ranking["results"]:
     print(f"rerank    {result['relevance_score']:.3f}  {result['document']['text']}")

@@ -8,7 +8,7 @@ import { root, runCommand } from './steps.mjs';
 
 const usage = `npm run bench -- <name> [options]
 
-Runs one bench; \`npm run bench -- <name> --help\` lists its options. Figures: docs/performance.md.`;
+Runs one bench; \`npm run bench -- <name> --help\` lists its options. Figures: docs/operate/performance.md.`;
 const { name, args } = chooseProgram(usage, benches);
 try {
   build();

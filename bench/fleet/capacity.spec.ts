@@ -22,15 +22,15 @@ describe('fleet capacity', () => {
     expect(modelWorkers(10_000)).toBe(323);
   });
 
-  it('matches the tables in docs/scaling.md', () => {
-    const page = rowsOf(text('docs/scaling.md'));
+  it('matches the tables in docs/operate/scaling.md', () => {
+    const page = rowsOf(text('docs/operate/scaling.md'));
     for (const row of rowsOf(`${capacityTable()}\n${workerTable()}`)) expect(page).toContain(row);
   });
 
-  it('uses the request costs of docs/performance.md', () => {
+  it('uses the request costs of docs/operate/performance.md', () => {
     const [, postgres, api, worker, ops, redis] =
       /PostgreSQL ([\d.]+), api ([\d.]+), worker ([\d.]+), ops ([\d.]+), Redis ([\d.]+)/.exec(
-        text('docs/performance.md').replaceAll(/\s+/g, ' '),
+        text('docs/operate/performance.md').replaceAll(/\s+/g, ' '),
       ) ?? [];
     const rounded = Object.fromEntries(Object.entries(costMs).map(([part, ms]) => [part, ms.toFixed(1)]));
     expect({ api, ops, worker, postgres, redis }).toEqual(rounded);

@@ -1,11 +1,11 @@
 import { formatTable } from '../report.js';
 
 /*
- * Computes the processes and cores for a load from the measured cost of a request. docs/scaling.md shows these tables,
+ * Computes the processes and cores for a load from the measured cost of a request. docs/operate/scaling.md shows these tables,
  * and a test compares them.
  */
 
-/** CPU time of one request in ms, by process, measured with `npm run bench -- admission` (docs/performance.md). */
+/** CPU time of one request in ms, by process, measured with `npm run bench -- admission` (docs/operate/performance.md). */
 export const costMs = { api: 0.642, ops: 0.221, worker: 0.463, postgres: 1.18, redis: 0.27 } as const;
 export type Part = keyof typeof costMs;
 
@@ -48,7 +48,7 @@ export function capacityTable(): string {
   return formatTable(['', 'ms', ...loads.map((perMinute) => `${inWords(perMinute)}/min`)], rows);
 }
 
-/** Tokens per second of a two-core worker with all 16 slots in use: TinyLlama 1.1B, 4 bits, docs/performance.md. */
+/** Tokens per second of a two-core worker with all 16 slots in use: TinyLlama 1.1B, 4 bits, docs/operate/performance.md. */
 const tokensPerSecond = 172;
 const responseTokens = 200;
 

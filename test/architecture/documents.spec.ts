@@ -7,9 +7,12 @@ import { readText, repositoryFiles, root } from './repository-files.js';
 
 const pages = repositoryFiles.filter((path) => path.endsWith('.md') && !path.includes('__fixtures__'));
 
-describe('docs/errors.md', () => {
+describe('docs/reference/errors.md', () => {
   const rows = new Map(
-    [...readText('docs/errors.md').matchAll(/^\| `([A-Z0-9_]+)` +\| +([^|]+?) +\|/gm)].map((row) => [row[1], row[2]]),
+    [...readText('docs/reference/errors.md').matchAll(/^\| `([A-Z0-9_]+)` +\| +([^|]+?) +\|/gm)].map((row) => [
+      row[1],
+      row[2],
+    ]),
   );
 
   it.each(Object.keys(errorTable) as ErrorCode[])('has a row for %s with its status', (code) => {
@@ -22,7 +25,7 @@ describe('docs/errors.md', () => {
   });
 });
 
-describe('docs/configuration.md', () => {
+describe('docs/reference/configuration.md', () => {
   const usual = ['PORT', 'HOST', 'DATABASE_URL', 'REDIS_URL', 'LOG_LEVEL', 'HF_ENDPOINT', 'HF_TOKEN'];
   const variable = new RegExp(`\\b(SLUICE_[A-Z0-9_]*[A-Z0-9]|${usual.join('|')})\\b`, 'g');
   const found = (text: string) => new Set(text.match(variable) ?? []);
@@ -32,7 +35,7 @@ describe('docs/configuration.md', () => {
       .map(readText)
       .join('\n'),
   );
-  const documented = found(readText('docs/configuration.md'));
+  const documented = found(readText('docs/reference/configuration.md'));
 
   it('names every variable that a config class reads', () => {
     expect(configured.size).toBeGreaterThan(5);
@@ -82,5 +85,20 @@ describe('the pages', () => {
       .flatMap((path) => [...readText(path).matchAll(/(?:npm|pypi):(@?[^@\s'"]+)@/g)].map((match) => match[1] ?? ''));
     expect(packages.length).toBeGreaterThan(0);
     expect(packages.filter((name) => !notice.includes(name))).toEqual([]);
+  });
+});
+
+describe('the decision pages', () => {
+  const decisions = pages.filter((page) => /^docs\/decisions\/(?!README)/.test(page));
+  const index = readText('docs/decisions/README.md');
+  const status = /^# .+\n\n_(Accepted on \d{4}-\d\d-\d\d|Replaced on \d{4}-\d\d-\d\d by \[.+\]\(.+\))\._\n/;
+
+  it('are found', () => expect(decisions.length).toBeGreaterThan(30));
+
+  it.each(decisions)('%s has a date, a status, a question, a decision and what would reopen it', (page) => {
+    const text = readText(page);
+    expect(text).toMatch(status);
+    for (const part of ['Question.', 'Decision.', 'Reconsider if']) expect(text).toContain(`\n**${part}**`);
+    expect(index).toContain(`](${page.split('/').at(-1)})`);
   });
 });

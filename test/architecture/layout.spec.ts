@@ -19,10 +19,10 @@ describe('the project layout', () => {
     'NOTICE',
     'nest-cli.json',
     '.ci/run',
-    'docs/errors.md',
-    'docs/configuration.md',
-    'docs/api.md',
-    'docs/performance.md',
+    'docs/reference/errors.md',
+    'docs/reference/configuration.md',
+    'docs/start/api.md',
+    'docs/operate/performance.md',
   ])('has %s', (path) => {
     expect(tracked.has(path)).toBe(true);
   });

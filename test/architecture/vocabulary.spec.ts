@@ -22,7 +22,7 @@ const englishTexts = [
 const sqlNames = [
   'prisma/',
   'bench/ledger/fill-ledger.ts',
-  'docs/scaling.md',
+  'docs/operate/scaling.md',
   'libs/billing/src/ledger.repository.ts',
   'libs/jobs/README.md',
   'libs/billing/src/archive/',

@@ -26,8 +26,8 @@ describe('the published document', () => {
     expect(compareWithKnown(differencesOf(contract, published), known)).toEqual({ unlisted: [], outdated: [] });
   });
 
-  it('has every accepted field in docs/fields.md, with its effect', async () => {
-    const path = fileURLToPath(new URL('../../docs/fields.md', import.meta.url));
+  it('has every accepted field in docs/reference/fields.md, with its effect', async () => {
+    const path = fileURLToPath(new URL('../../docs/reference/fields.md', import.meta.url));
     const options = { ...(await resolveConfig(path)), filepath: path };
     await expect(await format(describeFields(published), options)).toMatchFileSnapshot(path);
   });

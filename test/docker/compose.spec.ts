@@ -77,10 +77,10 @@ describe('docker/compose.yaml', () => {
     expect(template.spec.containers.map(({ args }) => args)).toContainEqual(command);
   });
 
-  it('has the start command of docs/deployment.md in its header comment', () => {
+  it('has the start command of docs/operate/deployment.md in its header comment', () => {
     const command = /docker compose -f docker\/compose\.yaml up .*/;
     const [inFile] = command.exec(readFileSync(file, 'utf8')) ?? [];
-    const [inDocs] = command.exec(readFileSync(join(root, 'docs', 'deployment.md'), 'utf8')) ?? [];
+    const [inDocs] = command.exec(readFileSync(join(root, 'docs', 'operate', 'deployment.md'), 'utf8')) ?? [];
     expect(inFile).toBe(inDocs);
     // `--wait` treats jobs that end as failures.
     expect(inFile).not.toContain('--wait');

@@ -4,9 +4,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { startRedis, type TestRedis } from './redis.js';
 
-const page = readFileSync(new URL('../../docs/operations.md', import.meta.url), 'utf8');
+const page = readFileSync(new URL('../../docs/operate/operations.md', import.meta.url), 'utf8');
 
-/** The users of docs/operations.md, each as its name and its rules. */
+/** The users of docs/operate/operations.md, each as its name and its rules. */
 const documented = new Map(
   [...page.matchAll(/^user (\S+) (.*)$/gm)].map(([, name = '', rules = '']) => [name, rules.split(' ')]),
 );
@@ -21,7 +21,7 @@ export function documentedRules(user: string, namespace = 'sluice'): string[] {
 /** A user who may do everything, in addition to those of the page. */
 const adminLine = 'user admin on >admin ~* &* +@all';
 
-/** A Redis whose ACL file holds the very lines of docs/operations.md. */
+/** A Redis whose ACL file holds the very lines of docs/operate/operations.md. */
 export interface GuardedRedis extends TestRedis {
   /** The user `admin`, who may do everything. */
   readonly adminUrl: string;

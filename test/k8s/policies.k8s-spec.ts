@@ -89,9 +89,9 @@ describe('the component own-models', () => {
   });
 });
 
-describe('docs/kubernetes.md', () => {
+describe('docs/operate/kubernetes.md', () => {
   it('lists every secret with the keys that production pods mount', () => {
-    const page = readFileSync(join(root, 'docs', 'kubernetes.md'), 'utf8');
+    const page = readFileSync(join(root, 'docs', 'operate', 'kubernetes.md'), 'utf8');
     const wanted = workloadsOf(renderOverlay('production')).flatMap(secretKeysOf);
     const missing = wanted.filter(({ name, key }) => !new RegExp(`\\| \`${name}\` .*\`${key}\``).test(page));
     expect(wanted.length).toBeGreaterThan(10);

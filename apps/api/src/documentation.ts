@@ -68,7 +68,7 @@ export function buildDocument(app: INestApplication, version: string): OpenAPIOb
         type: 'apiKey',
         in: 'header',
         name: 'SIGN-IN-WITH-X',
-        description: 'The sign-in of a wallet (docs/wallets.md).',
+        description: 'The sign-in of a wallet (docs/guides/wallets.md).',
       },
       'siwx',
     )

@@ -78,8 +78,8 @@ describe.runIf(process.platform === 'linux')('npm start', () => {
     expect((await fetch(`${await healthUrl()}/health/ready`)).status).toBe(200);
     expect((await get('/health/ready')).status).toBe(404);
     expect((await get('/metrics')).status).toBe(404);
-    // docs/operations.md tells the owner of the folder what everything in it is.
-    const page = await readFile(join(project, 'docs', 'operations.md'), 'utf8');
+    // docs/operate/operations.md tells the owner of the folder what everything in it is.
+    const page = await readFile(join(project, 'docs', 'operate', 'operations.md'), 'utf8');
     const told = [...page.matchAll(/^\| (`[^|]+`) +\|/gm)].flatMap(([, cell = '']) => cell.match(/[\w.-]+/g) ?? []);
     expect((await readdir(home)).filter((name) => !told.includes(name))).toEqual([]);
     expect(runtime).toMatchObject({ baseUrl: `http://127.0.0.1:${port}/api/v1`, pid: first.pid });

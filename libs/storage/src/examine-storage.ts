@@ -68,7 +68,7 @@ async function examineBucket(
     const isOptional = right === 'ListBucketMultipartUploads' || /MethodNotAllowed|NotImplemented/.test(reason);
     const remedy = isOptional
       ? 'end unfinished uploads by a rule of the bucket'
-      : 'give api and ops this right on the prefix (docs/storage.md)';
+      : 'give api and ops this right on the prefix (docs/operate/storage.md)';
     const text = `${right} fails on the bucket ${bucketName} (${reason}): ${remedy}.`;
     findings.push(isOptional ? { store: 'storage', severity: 'note', text } : problem(text));
     // A server that is not there fails everything else, too.

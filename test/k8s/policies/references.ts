@@ -4,7 +4,7 @@ import { firstContainer, firstWorkload } from './planting.js';
 
 const pools = ['text', 'embedding', 'image', 'audio', 'video'];
 
-/** Secrets that a production cluster must provide, with their keys; `docs/kubernetes.md` lists them. */
+/** Secrets that a production cluster must provide, with their keys; `docs/operate/kubernetes.md` lists them. */
 export const secrets: Record<string, string[]> = {
   'sluice-database': ['url', 'password'],
   'sluice-queue': ['url', 'key'],

@@ -41,7 +41,7 @@ async function listNetworks(context: CliContext, { json }: RpcOptions): Promise<
   const missing = rows.find(({ nodes }) => nodes === 0);
   if (missing !== undefined) {
     context.next(
-      `set SLUICE_RPC_UPSTREAMS="${missing.network}=https://…" for each network without a node (docs/crypto-rpc.md)`,
+      `set SLUICE_RPC_UPSTREAMS="${missing.network}=https://…" for each network without a node (docs/guides/crypto-rpc.md)`,
     );
   }
 }

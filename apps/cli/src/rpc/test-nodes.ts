@@ -88,6 +88,6 @@ function print({ output }: CliContext, trials: Trial[], json = false): void {
 /** Throws `INVALID_REQUEST`. */
 function refuseWithoutNodes(network = 'ethereum-mainnet'): never {
   const example = `${network}=https://node.example.org/key`;
-  const message = `There is no node: set SLUICE_RPC_UPSTREAMS, such as ${example} (docs/crypto-rpc.md).`;
+  const message = `There is no node: set SLUICE_RPC_UPSTREAMS, such as ${example} (docs/guides/crypto-rpc.md).`;
   throw new PlatformError('INVALID_REQUEST', message);
 }

@@ -37,7 +37,7 @@ async function testSearch(context: CliContext, query: string, { count: given, js
   const providers = createProviders(context.config.search);
   if (providers.length === 0) {
     const message =
-      'Web search is off: name providers in SLUICE_SEARCH_PROVIDERS, such as searxng (docs/web-search.md).';
+      'Web search is off: name providers in SLUICE_SEARCH_PROVIDERS, such as searxng (docs/operate/web-search.md).';
     throw new PlatformError('INVALID_REQUEST', message);
   }
   const trials = await Promise.all(

@@ -21,7 +21,7 @@ const server = { type: 'server_error', queue: 'never', ledger: 'release' } as co
 
 /**
  * Every error code of the project. `DEVICE_LOST` and `JOB_CANCELLED` are internal and never sent to clients.
- * `docs/errors.md` has a row for each.
+ * `docs/reference/errors.md` has a row for each.
  */
 export const errorTable = {
   INVALID_REQUEST: { status: 400, ...invalid },

@@ -18,7 +18,7 @@ const extensions: Record<string, string> = {
 
 /**
  * Serves download links. They are returned with the responses they belong to, so the API document does not list them;
- * docs/storage.md does.
+ * docs/operate/storage.md does.
  */
 @Controller('media')
 @ApiExcludeController()

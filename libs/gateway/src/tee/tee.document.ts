@@ -45,7 +45,7 @@ export const attestationDocument: DocumentedRoute = {
   tags: ['TEE'],
   operationId: 'getTeeAttestation',
   summary: 'Attest the key of a model host',
-  description: 'Evidence of trusted hardware for the key that a model host signs responses with (docs/tee.md).',
+  description: 'Evidence of trusted hardware for the key that a model host signs responses with (docs/guides/tee.md).',
   responses: {
     200: {
       description: 'The key and its evidence.',

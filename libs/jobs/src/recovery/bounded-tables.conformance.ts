@@ -16,7 +16,7 @@ import { DeleteExpiredSignaturesSweep } from '../signatures/delete-expired-signa
 import { ExchangeSignaturesRepository } from '../signatures/exchange-signatures.repository.js';
 import { DeleteClosedJobsSweep } from './delete-closed-jobs.sweep.js';
 
-/** The ledger grows until it is archived (docs/billing.md). */
+/** The ledger grows until it is archived (docs/guides/billing.md). */
 const growing = new Set(['ledger_transactions', 'ledger_entries']);
 
 /** The sweeps run until none finds anything: in ops they run every few seconds. */

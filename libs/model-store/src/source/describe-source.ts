@@ -37,7 +37,9 @@ export async function describeSource(text: string, settings: SourceSettings): Pr
   if (uri.kind === 'hf') return describeHub(uri, settings, file);
   if (uri.kind === 'npm') return describeNpm(uri, settings);
   if (uri.kind === 'pypi') {
-    throw pullError(`${text} is packed, and nothing of it can be read in advance. Write a manifest: docs/models.md.`);
+    throw pullError(
+      `${text} is packed, and nothing of it can be read in advance. Write a manifest: docs/operate/models.md.`,
+    );
   }
   if (uri.kind === 'file') return describeLocal(uri.path);
   return describeWeb(uri.url);

@@ -46,13 +46,13 @@ export class TopUpController {
   private assertConfigured(): void {
     if (this.offers.isConfigured) return;
     if (!this.hasWarned) {
-      const hint = 'set SLUICE_PAYMENT_EVM_ADDRESS or SLUICE_PAYMENT_SOLANA_ADDRESS (docs/wallets.md)';
+      const hint = 'set SLUICE_PAYMENT_EVM_ADDRESS or SLUICE_PAYMENT_SOLANA_ADDRESS (docs/guides/wallets.md)';
       this.logger.warn({ hint }, 'a top-up was requested, but payments are not configured');
     }
     this.hasWarned = true;
     const message =
       'Payments are not configured here. The operator has to set SLUICE_PAYMENT_EVM_ADDRESS or ' +
-      'SLUICE_PAYMENT_SOLANA_ADDRESS, and what docs/wallets.md names with them.';
+      'SLUICE_PAYMENT_SOLANA_ADDRESS, and what docs/guides/wallets.md names with them.';
     throw new PlatformError('SERVICE_UNAVAILABLE', message, null, { retry: 'never' });
   }
 

@@ -260,7 +260,7 @@ export class ApiConfig extends LimitsConfig {
 
   @TextVariable('SLUICE_CONTENT_POLICY_FILE', {
     about:
-      'Operator’s policy for the texts of requests (docs/moderation.md), read again when it changes; default: none.',
+      'Operator’s policy for the texts of requests (docs/operate/moderation.md), read again when it changes; default: none.',
     optional: true,
     expected: 'a path',
   })

@@ -40,7 +40,7 @@ function secretNames(): string {
     .join(', ');
 }
 
-/** Text of `docs/configuration.md`. Variables with the same meaning in several processes are listed once. */
+/** Text of `docs/reference/configuration.md`. Variables with the same meaning in several processes are listed once. */
 export function configurationDocument(): string {
   const readers = new Map<string, { variable: VariableDescription; processes: string[] }>();
   for (const [, title, configClass] of apps)

@@ -23,7 +23,7 @@ class IsProxyList implements ValidatorConstraintInterface {
   }
 }
 
-/** Rate limits that the API applies (docs/rate-limits.md). Model limits come from a table. */
+/** Rate limits that the API applies (docs/guides/rate-limits.md). Model limits come from a table. */
 export class LimitsConfig extends DatabaseConfig {
   @BooleanVariable('SLUICE_RATE_LIMITS', {
     about: 'Enforce rate limits and the block after failures; false only where all callers are trusted.',

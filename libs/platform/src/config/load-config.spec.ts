@@ -301,9 +301,9 @@ describe('parseConfig', () => {
   });
 });
 
-describe('docs/configuration.md', () => {
+describe('docs/reference/configuration.md', () => {
   it('lists every variable of every process', async () => {
-    const file = resolve(import.meta.dirname, '../../../../docs/configuration.md');
+    const file = resolve(import.meta.dirname, '../../../../docs/reference/configuration.md');
     const options = await prettier.resolveConfig(file);
     const text = await prettier.format(configurationDocument(), { ...options, parser: 'markdown' });
     await expect(text).toMatchFileSnapshot(file);

@@ -6,7 +6,7 @@ import {
 } from '../validation/index.js';
 import { ChoiceVariable, IntegerVariable, TextVariable } from './variable.js';
 
-/* Variables of top-ups (docs/wallets.md). The api offers and parses payments; ops verifies and settles them. */
+/* Variables of top-ups (docs/guides/wallets.md). The api offers and parses payments; ops verifies and settles them. */
 
 /** Seconds that a client may let pass between signing and settling. */
 const maxTimeoutSeconds = 300;
@@ -90,7 +90,7 @@ const httpUrl = { pattern: /^https?:\/\/.+/, expected: 'an http or https URL' };
 export const PaymentEvmAddress = (): PropertyDecorator =>
   TextVariable('SLUICE_PAYMENT_EVM_ADDRESS', {
     about:
-      'Address that USDC of top-ups is paid to on the EVM chain (docs/wallets.md), used for nothing else; default: none.',
+      'Address that USDC of top-ups is paid to on the EVM chain (docs/guides/wallets.md), used for nothing else; default: none.',
     optional: true,
     ...evmAddress,
   });

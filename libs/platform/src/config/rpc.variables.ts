@@ -65,7 +65,7 @@ export interface RpcVariables {
 export const RpcUpstreams = (): PropertyDecorator =>
   TextVariable('SLUICE_RPC_UPSTREAMS', {
     about:
-      'Nodes behind `POST /crypto/rpc/{network}` (docs/crypto-rpc.md), such as `base-mainnet=https://node.example.org/key`, ' +
+      'Nodes behind `POST /crypto/rpc/{network}` (docs/guides/crypto-rpc.md), such as `base-mainnet=https://node.example.org/key`, ' +
       'separated by spaces or line breaks and asked in their order; `#archive` behind a URL marks a node with old states; ' +
       'default: none.',
     optional: true,

@@ -1,7 +1,7 @@
 import { parseNanos } from '#common';
 import { IntegerVariable, TextVariable } from './variable.js';
 
-/* Variables of stakes (docs/api-keys.md): the api lets wallets with a stake create keys, ops reads stakes again. */
+/* Variables of stakes (docs/guides/api-keys.md): the api lets wallets with a stake create keys, ops reads stakes again. */
 
 /** Where stakes are recorded, and what they give. */
 export interface StakeSettings {

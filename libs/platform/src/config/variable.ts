@@ -3,7 +3,7 @@ import { IsBoolean, IsIn, IsInt, IsOptional, IsString, Matches, Max, Min, MinLen
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** Description of a variable for `docs/configuration.md` and for configuration errors. */
+/** Description of a variable for `docs/reference/configuration.md` and for configuration errors. */
 export interface VariableDescription {
   /** Environment variable name. */
   name: string;

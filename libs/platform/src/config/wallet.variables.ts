@@ -6,7 +6,7 @@ import {
 } from '../validation/index.js';
 import { ListVariable, TextVariable } from './variable.js';
 
-/* Variables of sign-ins with a wallet (docs/wallets.md). Where payments go is among those of payments. */
+/* Variables of sign-ins with a wallet (docs/guides/wallets.md). Where payments go is among those of payments. */
 
 /** Chains that clients name when they sign in, whatever chain they pay on. */
 const usualChains = ['eip155:8453', 'solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp'];

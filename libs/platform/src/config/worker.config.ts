@@ -143,7 +143,7 @@ export class WorkerConfig extends QueueConfig {
 
   @ChoiceVariable('SLUICE_TEE', {
     about:
-      'Where evidence for the keys of model hosts comes from (docs/tee.md): `tdx`, `sev-snp`, whichever the machine has ' +
+      'Where evidence for the keys of model hosts comes from (docs/guides/tee.md): `tdx`, `sev-snp`, whichever the machine has ' +
       '(`auto`), or `software`, which proves nothing. `off`: hosts make no keys.',
     default: 'off',
     choices: ['off', 'auto', 'tdx', 'sev-snp', 'software'],

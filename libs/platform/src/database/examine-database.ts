@@ -128,7 +128,7 @@ function rightsFindings(role: string, missing: readonly RightsRow[]): StoreFindi
   return [
     problem(
       `The role ${role} may not ${first.right} the table ${first.table}${others}: use the role that ran the migrations, or ` +
-        'grant SELECT, INSERT, UPDATE and DELETE on all tables (docs/operations.md).',
+        'grant SELECT, INSERT, UPDATE and DELETE on all tables (docs/operate/operations.md).',
     ),
   ];
 }

@@ -1,5 +1,5 @@
 /*
- * State of a request whose bytes and those of its response a model host signs (docs/tee.md), shared by hooks, body
+ * State of a request whose bytes and those of its response a model host signs (docs/guides/tee.md), shared by hooks, body
  * parsers and response writers. Null on other requests.
  */
 declare module 'fastify' {

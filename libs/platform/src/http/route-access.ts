@@ -50,7 +50,7 @@ export interface RouteSettings {
   wallets?: true;
   /** A removed endpoint: its response is the same for everyone and counts towards no limit. */
   retired?: true;
-  /** A POST that is charged; accepts an `Idempotency-Key` (docs/idempotency.md). */
+  /** A POST that is charged; accepts an `Idempotency-Key` (docs/guides/idempotency.md). */
   billed?: true;
   /** A route that applies its limits itself, because they depend on the model in its body. */
   limitedByModel?: true;

@@ -3,7 +3,7 @@ import type { FastifyRequest } from 'fastify';
 
 /*
  * State of a request with an `Idempotency-Key`, shared by hooks, body parsers and response writers
- * (docs/idempotency.md). Both fields are null on other requests.
+ * (docs/guides/idempotency.md). Both fields are null on other requests.
  */
 declare module 'fastify' {
   interface FastifyRequest {

@@ -1,7 +1,7 @@
 import { runtimeBytes } from './decoder-memory.js';
 
 /*
- * Memory of the process that serves a model on a CPU whose graph no converter of text models wrote. docs/scaling.md
+ * Memory of the process that serves a model on a CPU whose graph no converter of text models wrote. docs/operate/scaling.md
  * explains the terms and compares them with measurements.
  */
 

@@ -43,7 +43,7 @@ interface AppliedRow {
 // Prisma uses the same lock, so `prisma migrate deploy` and this runner exclude each other.
 const advisoryLock = 72707369;
 
-/** Overrides a statement timeout of the role (docs/operations.md): migrations have no time limit. */
+/** Overrides a statement timeout of the role (docs/operate/operations.md): migrations have no time limit. */
 const noStatementTimeout = 'SET LOCAL statement_timeout = 0';
 
 const createBookkeeping = `

@@ -1,6 +1,6 @@
 import { ApiProperty } from '@nestjs/swagger';
 
-/* The bodies of a 402 for callers with wallets in the OpenAPI document (docs/wallets.md). */
+/* The bodies of a 402 for callers with wallets in the OpenAPI document (docs/guides/wallets.md). */
 
 export class PaymentResourceDocument {
   @ApiProperty({ type: 'string', example: 'https://api.example.org/api/v1/chat/completions' }) url!: string;

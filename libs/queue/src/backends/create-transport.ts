@@ -61,7 +61,7 @@ function nameMissingRight(error: unknown): never {
   const right = error.message.replace(/^NOPERM /, '');
   throw new PlatformError(
     'SERVICE_UNAVAILABLE',
-    `The Redis user of this process lacks a right (${right}): docs/operations.md has the line that it needs.`,
+    `The Redis user of this process lacks a right (${right}): docs/operate/operations.md has the line that it needs.`,
     null,
     { cause: error },
   );

@@ -160,7 +160,9 @@ export class SignedBus {
     this.warnedAtMs.set(name, nowMs);
     const pool = origin === null || origin === unknownOrigin ? '' : `, from the pool ${origin}`;
     const keys = models === null ? '' : `, from a process with the keys of ${models.join(', ').slice(0, 200)}`;
-    this.options.warn(`A message on the bus was refused (${channel}, ${reason}${pool}${keys}): see docs/security.md.`);
+    this.options.warn(
+      `A message on the bus was refused (${channel}, ${reason}${pool}${keys}): see docs/operate/security.md.`,
+    );
     return null;
   }
 }

@@ -99,7 +99,7 @@ async function defaultUserFindings(client: Redis, namespace: string): Promise<St
         ? [
             note(
               'Whether the Redis user default may write is not checked, which decides whether jobs survive a restart: ' +
-                'give the user of this process +acl|dryrun (docs/operations.md).',
+                'give the user of this process +acl|dryrun (docs/operate/operations.md).',
             ),
           ]
         : // Servers before 7 cannot tell.
@@ -127,7 +127,9 @@ function argumentsOf(command: (typeof loggedWrites)[number]): string[] {
 function rightsFindings(missing: readonly string[]): StoreFinding[] {
   const needed = missing.filter((right) => right !== '+info');
   if (needed.length === 0) return [];
-  return [problem(`The Redis user of this process lacks ${needed.join(' ')}: docs/operations.md has the whole line.`)];
+  return [
+    problem(`The Redis user of this process lacks ${needed.join(' ')}: docs/operate/operations.md has the whole line.`),
+  ];
 }
 
 /** Half of the round trip is added to the server's time. */

@@ -6,7 +6,7 @@ import { automatonOf } from '../schema-automaton.js';
 import { numberFormats, patternedFormats } from '#common/json-schema';
 import { formatPatterns } from './formats.js';
 
-const page = readFileSync(resolve(import.meta.dirname, '../../../../../docs/structured-output.md'), 'utf8');
+const page = readFileSync(resolve(import.meta.dirname, '../../../../../docs/guides/structured-output.md'), 'utf8');
 
 /** Cells of the table of keywords. */
 const rows = page
@@ -100,7 +100,7 @@ function refusalOf(schema: unknown): string | null {
   }
 }
 
-describe('the table of keywords in docs/structured-output.md', () => {
+describe('the table of keywords in docs/guides/structured-output.md', () => {
   it('names every keyword of the standard once', () => {
     const named = [...rowsOf(false), ...rowsOf(true)].filter((name) => !name.startsWith('x-'));
     expect(named.toSorted()).toEqual(Object.keys(examples).toSorted());

@@ -15,7 +15,7 @@ const featureChannels = { bert: 1024, ja_bert: 768 };
 
 /**
  * Noise scales that vary timbre and pace. Half of the published values: a recogniser then misunderstands a third fewer
- * words (docs/speech.md).
+ * words (docs/guides/speech.md).
  */
 const noise = { audio: 0.3, pace: 0.3 };
 

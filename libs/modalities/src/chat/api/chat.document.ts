@@ -19,7 +19,7 @@ export const chatDocument: DocumentedRoute = {
   body: ChatCompletionRequest,
   requestHeaders: {
     'X-Service-TEE-Client-Pub-Key':
-      'Key of the client for an encrypted chat: uncompressed secp256k1, 130 hex characters. See docs/e2ee.md.',
+      'Key of the client for an encrypted chat: uncompressed secp256k1, 130 hex characters. See docs/guides/e2ee.md.',
     'X-Service-TEE-Model-Pub-Key': 'Key of the model host that the messages are encrypted for, in the same form.',
     'X-Service-TEE-Signing-Algo': '`ecdsa`, the default.',
   },

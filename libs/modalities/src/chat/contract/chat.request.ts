@@ -68,14 +68,14 @@ export class ChatServiceParameters {
 
   @BooleanField({
     default: true,
-    description: 'False takes a request with encryption headers as one in clear. See docs/e2ee.md.',
+    description: 'False takes a request with encryption headers as one in clear. See docs/guides/e2ee.md.',
   })
   enable_e2ee?: boolean;
 
   @ChoiceField(['auto', 'off', 'on'], {
     default: 'off',
     description:
-      'Searches the web for the latest user message; with `auto` the model decides. See docs/web-search-in-chat.md.',
+      'Searches the web for the latest user message; with `auto` the model decides. See docs/guides/web-search-in-chat.md.',
     example: 'on',
   })
   enable_web_search?: string;
@@ -240,7 +240,7 @@ export class ChatCompletionRequest {
   @ObjectListField(chatToolOf, chatToolClasses, {
     nullable: true,
     maxItems: 128,
-    description: 'Tools the model may call, with at most 1,000,000 characters in all; see docs/tools.md.',
+    description: 'Tools the model may call, with at most 1,000,000 characters in all; see docs/guides/tools.md.',
   })
   tools?: ChatTool[] | null;
 
@@ -257,7 +257,8 @@ export class ChatCompletionRequest {
 
   @CheckedField({
     name: 'isResponseFormat',
-    description: 'Format of the response, enforced token by token; see docs/structured-output.md for the keywords.',
+    description:
+      'Format of the response, enforced token by token; see docs/guides/structured-output.md for the keywords.',
     example: { type: 'text' },
     schema: responseFormatSchema,
     check: responseFormatProblem,

@@ -8,11 +8,11 @@ import { InputFile } from '../input-file.js';
 import { architectures } from './architectures.js';
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '../../../../..');
-const page = readFileSync(join(root, 'docs/model-architectures.md'), 'utf8');
+const page = readFileSync(join(root, 'docs/reference/model-architectures.md'), 'utf8');
 const fixtures = join(root, 'libs/inference/src/families/decoder/__fixtures__/architectures');
 
 describe('architectures', () => {
-  it('are the rows of the table in docs/model-architectures.md', () => {
+  it('are the rows of the table in docs/reference/model-architectures.md', () => {
     const rows = [...page.matchAll(/^\| `(.+?)` +\| (.+?) +\|$/gm)].map(([, name, models]) => [name, models]);
     expect(rows).toEqual(Object.entries(architectures).map(([name, { models }]) => [name, models]));
   });

@@ -52,7 +52,7 @@ const peakCodes = [-8, 8, -7, 7, -6.25, 6.25, -5.375, 5.375, -9, 9];
 
 /**
  * Candidates for longer blocks, chosen by measured perplexity: more candidates leave less error in the weights but
- * predict much worse (`docs/performance.md`).
+ * predict much worse (`docs/operate/performance.md`).
  */
 const longBlockPeakCodes = [-8, -5.119, 7, 5.119, 8];
 

@@ -3,12 +3,12 @@ import { defaultBlockSize } from '../conversion-options.js';
 import { bitsPerWeight, isRoundedAgain, precisionOf, storedFormat } from './gguf-precision.js';
 import { ggufTypes, type GgufType } from './gguf-types.js';
 
-/** Text of `docs/gguf.md`: the tables are those that the converter uses. */
+/** Text of `docs/operate/gguf.md`: the tables are those that the converter uses. */
 export function ggufDocument(): string {
   return `# GGUF files
 
 Which quantisations and tokenizers of GGUF files [\`sluice models add\`](models.md#adding-a-model-of-your-own) reads. The
-architectures are on [their own page](model-architectures.md). Both tables are made from the code.
+architectures are on [their own page](../reference/model-architectures.md). Both tables are made from the code.
 
 ## Quantisations
 

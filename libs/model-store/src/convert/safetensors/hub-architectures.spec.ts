@@ -7,7 +7,7 @@ import { decoderConfig } from './hub-checkpoint.js';
 import { HubConfig } from './hub-config.js';
 import { readSettings } from './hub-parameters.js';
 
-const page = readFileSync(join(import.meta.dirname, '../../../../../docs/safetensors-models.md'), 'utf8');
+const page = readFileSync(join(import.meta.dirname, '../../../../../docs/operate/safetensors-models.md'), 'utf8');
 
 function settingsOf(values: Record<string, unknown>) {
   const whole = new HubConfig(values);
@@ -16,7 +16,7 @@ function settingsOf(values: Record<string, unknown>) {
 }
 
 describe('hubArchitectures', () => {
-  it('are the rows of the table in docs/safetensors-models.md', () => {
+  it('are the rows of the table in docs/operate/safetensors-models.md', () => {
     const rows = [...page.matchAll(/^\| `(.+?)` +\| `(.+?)` +\|$/gm)].map(([, name, computed]) => [name, computed]);
     expect(rows).toEqual(Object.entries(hubArchitectures).map(([name, { architecture }]) => [name, architecture]));
   });

@@ -203,7 +203,7 @@ export class PoolSessionGuard {
       this.countsOf(role).lockedOut += 1;
       await client.query('SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = $1', [role]);
       this.options.warn(
-        `The pool role ${role} held up others again and again and is locked out: see docs/security.md.`,
+        `The pool role ${role} held up others again and again and is locked out: see docs/operate/security.md.`,
       );
     } catch (error) {
       this.options.warn(`The pool role ${role} holds up others and cannot be locked out: ALTER ROLE … NOLOGIN.`, error);

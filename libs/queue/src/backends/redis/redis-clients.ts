@@ -109,7 +109,7 @@ export interface RedisServerFacts {
 
 /** For operators whose Redis user may not run `INFO`. */
 export const infoDenied =
-  'The version, memory and eviction policy of Redis are not checked: its user needs +info (docs/operations.md).';
+  'The version, memory and eviction policy of Redis are not checked: its user needs +info (docs/operate/operations.md).';
 
 export async function readServerFacts(client: Redis): Promise<RedisServerFacts> {
   // Sections one by one: servers before 7 accept only one.
