@@ -12,5 +12,5 @@ for (const question of ['Name a city in Italy.', 'What is it known for?']) {
   // The model remembers nothing: the next request carries the whole conversation.
   messages.push(message);
   console.log(`> ${question}\n${message.content.trim()}`);
-  console.log(`  (${completion.usage.total_tokens} tokens, $${completion.cost.usd}, ended by ${reason})`);
+  console.log(`  (${completion.usage.total_tokens} tokens, $${completion.cost.usd.toFixed(9)}, ended by ${reason})`);
 }
