@@ -1,7 +1,7 @@
 import { Controller, Delete, Get, Inject, Param, Patch, Post, Query } from '@nestjs/common';
 import { ApiParam, ApiQuery } from '@nestjs/swagger';
 import { PlatformError } from '#common';
-import { Access, ApiRoute, Exchange, type HttpExchange, WireBody } from '#platform/http';
+import { Access, ApiRoute, Exchange, type HttpExchange, RequestBody } from '#platform/http';
 import { ApiKeysService } from '../keys/api-keys.service.js';
 import { presentChangedKey, presentCreatedKey, presentKey } from './api-key.presenter.js';
 import { CreateApiKeyRequest, UpdateApiKeyRequest } from './api-key.request.js';
@@ -41,7 +41,7 @@ export class ApiKeysController {
   @Access('admin')
   @ApiRoute(documents.create)
   async create(
-    @WireBody(CreateApiKeyRequest) body: CreateApiKeyRequest,
+    @RequestBody(CreateApiKeyRequest) body: CreateApiKeyRequest,
     @Exchange() { caller }: HttpExchange,
   ): Promise<CreatedKeyDataResponse> {
     const created = await this.keys.create(caller.accountId, body.apiKeyType, settingsOf(body));
@@ -52,7 +52,7 @@ export class ApiKeysController {
   @Access('admin')
   @ApiRoute(documents.update)
   async update(
-    @WireBody(UpdateApiKeyRequest, withLimit) body: UpdateApiKeyRequest,
+    @RequestBody(UpdateApiKeyRequest, withLimit) body: UpdateApiKeyRequest,
     @Exchange() { caller }: HttpExchange,
   ): Promise<ChangedKeyDataResponse> {
     const record = await this.keys.update(caller.accountId, body.id, settingsChanges(body));

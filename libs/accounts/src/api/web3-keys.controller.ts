@@ -1,5 +1,5 @@
 import { Controller, Get, Inject, Post } from '@nestjs/common';
-import { Access, ApiRoute, WireBody } from '#platform/http';
+import { Access, ApiRoute, RequestBody } from '#platform/http';
 import { Web3KeysService } from '../web3/web3-keys.service.js';
 import { presentCreatedKey } from './api-key.presenter.js';
 import { CreateWeb3KeyRequest } from './api-key.request.js';
@@ -24,7 +24,7 @@ export class Web3KeysController {
   @Post()
   @Access('anonymous')
   @ApiRoute(documents.createForWallet)
-  async create(@WireBody(CreateWeb3KeyRequest) body: CreateWeb3KeyRequest): Promise<CreatedKeyDataResponse> {
+  async create(@RequestBody(CreateWeb3KeyRequest) body: CreateWeb3KeyRequest): Promise<CreatedKeyDataResponse> {
     const { address, signature, token, apiKeyType: kind } = body;
     const settings = settingsOf({ ...body, description: body.description ?? defaultDescription });
     return {

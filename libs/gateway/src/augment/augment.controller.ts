@@ -2,7 +2,7 @@ import { Controller, Inject, Post } from '@nestjs/common';
 import { PlatformError } from '#common';
 import { DocumentExtractor } from '#documents';
 import { ApiConfig } from '#platform/config';
-import { ApiRoute, Billed, Exchange, type HttpExchange, Multipart, WireBody } from '#platform/http';
+import { ApiRoute, Billed, Exchange, type HttpExchange, Multipart, RequestBody } from '#platform/http';
 import { Wallets } from '#platform/wallets';
 import { PageReader, WebFault, WebSearch } from '#web';
 import type { OpenCheck } from '../pipeline/policy/classifiers.js';
@@ -34,7 +34,7 @@ export class AugmentController {
   @Wallets()
   @ApiRoute(searchDocument)
   async search(
-    @WireBody(AugmentSearchRequest) { query, limit: count = defaultLimit }: AugmentSearchRequest,
+    @RequestBody(AugmentSearchRequest) { query, limit: count = defaultLimit }: AugmentSearchRequest,
     @Exchange() http: HttpExchange,
   ): Promise<AugmentSearchResponse> {
     if (!this.webSearch.isConfigured) {
@@ -61,7 +61,7 @@ export class AugmentController {
   @Wallets()
   @ApiRoute(scrapeDocument)
   async scrape(
-    @WireBody(AugmentScrapeRequest) { url }: AugmentScrapeRequest,
+    @RequestBody(AugmentScrapeRequest) { url }: AugmentScrapeRequest,
     @Exchange() http: HttpExchange,
   ): Promise<AugmentScrapeResponse> {
     const owner = http.caller.accountId;
@@ -80,7 +80,7 @@ export class AugmentController {
   @Multipart({ maxFileBytes, maxFiles: 1, only: true })
   @ApiRoute(textDocument)
   async parse(
-    @WireBody(AugmentTextRequest) { file, response_format: format = 'json' }: AugmentTextRequest,
+    @RequestBody(AugmentTextRequest) { file, response_format: format = 'json' }: AugmentTextRequest,
     @Exchange() http: HttpExchange,
   ): Promise<AugmentTextResponse | string> {
     const { bytes, filename, contentType } = file;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { validateWire } from '#platform/validation';
+import { validateBody } from '#platform/validation';
 import type { HttpExchange } from '#platform/http';
 import { ContentPolicy } from '../pipeline/policy/content-policy.js';
 import { ModerationController } from './moderation.controller.js';
@@ -23,7 +23,7 @@ async function moderate(body: object, file: string | null = 'terms: { en: [napal
       },
     },
   );
-  return await controller.moderate(validateWire(ModerationRequest, body), http);
+  return await controller.moderate(validateBody(ModerationRequest, body), http);
 }
 
 describe('POST /moderations', () => {

@@ -1,7 +1,7 @@
 import { Controller, Inject, Post } from '@nestjs/common';
 import { PlatformError } from '#common';
 import { isDataUrl } from '#media';
-import { ApiRoute, type DocumentedRoute, Exchange, type HttpExchange, LargeBody, WireBody } from '#platform/http';
+import { ApiRoute, type DocumentedRoute, Exchange, type HttpExchange, LargeBody, RequestBody } from '#platform/http';
 import { MediaArtifacts } from '../media/media-artifacts.js';
 import { invalidField } from '../request/model-fields.js';
 import { RequestPipeline } from '../pipeline/request-pipeline.js';
@@ -50,7 +50,7 @@ export class ModerationController {
   @LargeBody()
   @ApiRoute(moderationDocument)
   async moderate(
-    @WireBody(ModerationRequest) { input }: ModerationRequest,
+    @RequestBody(ModerationRequest) { input }: ModerationRequest,
     @Exchange() http: HttpExchange,
   ): Promise<ModerationResponse> {
     const inputs = textsOf(input);

@@ -36,10 +36,10 @@ export function checkLength(field: string, text: string, max: number): void {
 
 /** Throws `INVALID_REQUEST` for the first of `fields` that a request sends to a model that accepts none of them. */
 export function refuseFields<Wire extends object>(
-  wire: Wire,
+  body: Wire,
   fields: readonly (keyof Wire & string)[],
   model: { id: string },
 ): void {
-  const sent = fields.find((field) => isGiven(wire[field]));
+  const sent = fields.find((field) => isGiven(body[field]));
   if (sent !== undefined) throw fieldNotTaken(sent, model);
 }

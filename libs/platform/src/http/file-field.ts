@@ -1,5 +1,5 @@
 import { UploadedFile } from './form-body.js';
-import { CheckedField } from './wire-fields.js';
+import { CheckedField } from './request-fields.js';
 
 interface FileFieldOptions {
   description: string;

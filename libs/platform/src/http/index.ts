@@ -25,7 +25,7 @@ export {
 } from './route-access.js';
 export { ApiRoute, binaryContent, type DocumentedRoute } from './route-document.js';
 export { sseData, SseWriter, type SseWriterOptions } from './sse-writer.js';
-export { WireBody } from './wire-validation.pipe.js';
+export { RequestBody } from './request-body.js';
 export {
   BooleanField,
   CheckedField,
@@ -37,4 +37,4 @@ export {
   ObjectListField,
   ScalarListField,
   TextField,
-} from './wire-fields.js';
+} from './request-fields.js';

@@ -2,31 +2,31 @@ import type { FastifyRequest } from 'fastify';
 import type { ErrorIssue } from '#common';
 import { isExactJson } from '../json/index.js';
 import { FormBody, type FormValue } from './form-body.js';
-import { invalidRequest, ruleNamesOf, validateWire } from '../validation/index.js';
+import { invalidRequest, ruleNamesOf, validateBody } from '../validation/index.js';
 
 type NewableClass<T extends object> = new () => T;
 
 /**
  * Reads a JSON or form body (`@Multipart`) as `type`. Form strings become the numbers, booleans, lists and objects that
- * the DTO expects, empty ones nothing, files become `UploadedFile`. Throws `INVALID_REQUEST` like `validateWire`.
+ * the DTO expects, empty ones nothing, files become `UploadedFile`. Throws `INVALID_REQUEST` like `validateBody`.
  */
 export function readBody<T extends object>(type: NewableClass<T>, { body }: Pick<FastifyRequest, 'body'>): T {
-  return validateWire(type, body instanceof FormBody ? wireOfForm(type, body) : body);
+  return validateBody(type, body instanceof FormBody ? bodyOfForm(type, body) : body);
 }
 
-function wireOfForm(type: NewableClass<object>, form: FormBody): Record<string, unknown> {
+function bodyOfForm(type: NewableClass<object>, form: FormBody): Record<string, unknown> {
   const rules = ruleNamesOf(type);
-  const wire: Record<string, unknown> = {};
+  const fields: Record<string, unknown> = {};
   const issues: ErrorIssue[] = [];
   for (const [name, values] of form.entries()) {
     const names = rules.get(name) ?? noRules;
     const items = values.map((value) => itemOf(value, names)).filter((item) => item !== undefined);
-    if (names.has('isArray')) wire[name] = items;
-    else if (items.length < 2) wire[name] = items[0];
+    if (names.has('isArray')) fields[name] = items;
+    else if (items.length < 2) fields[name] = items[0];
     else issues.push({ code: 'invalid_type', path: [name], message: `${name} must be given once` });
   }
   if (issues.length > 0) throw invalidRequest(issues);
-  return wire;
+  return fields;
 }
 
 const noRules: ReadonlySet<string> = new Set();

@@ -11,7 +11,7 @@ import {
   ApiTags,
 } from '@nestjs/swagger';
 import { ApiErrors } from './error-document.js';
-import { jsonContent, type WireClass } from './json-content.js';
+import { jsonContent, type SchemaClass } from './json-content.js';
 
 type ResponseContent = NonNullable<(ApiResponseNoStatusOptions & { content?: object })['content']>;
 type ResponseHeaders = NonNullable<ApiResponseNoStatusOptions['headers']>;
@@ -20,7 +20,7 @@ type ResponseHeaders = NonNullable<ApiResponseNoStatusOptions['headers']>;
 export interface DocumentedResponse {
   description?: string;
   /** The class of its JSON. */
-  json?: WireClass;
+  json?: SchemaClass;
   /** Content of other types, or JSON that no class describes. */
   content?: Record<string, object>;
   headers?: Record<string, object>;
@@ -32,12 +32,12 @@ export interface DocumentedRoute {
   summary: string;
   description?: string;
   /** Absent for routes that take none. */
-  body?: WireClass;
+  body?: SchemaClass;
   /** By name. A single one may be given as `example`. */
   examples?: Record<string, { summary?: string; value: object }>;
   example?: object;
   /** Classes that appear in the document beside those of `responses`. */
-  models?: WireClass[];
+  models?: SchemaClass[];
   /** By status. */
   responses: Record<number, DocumentedResponse>;
   /** Lists the types of the response at the operation as well. */

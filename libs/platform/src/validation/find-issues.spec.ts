@@ -12,8 +12,8 @@ import {
   ObjectListField,
   ScalarListField,
   TextField,
-} from '../http/wire-fields.js';
-import { findIssues, validateWire } from './find-issues.js';
+} from '../http/request-fields.js';
+import { findIssues, validateBody } from './find-issues.js';
 
 const description = 'A field.';
 
@@ -60,10 +60,10 @@ function messagesOf(changes: object): string[] {
   return findIssues(Drawing, { title: 'x', ...changes }).map(({ message }) => message);
 }
 
-describe('validateWire', () => {
+describe('validateBody', () => {
   it('returns the same value with its undocumented fields', () => {
     const value = { title: 'x', invented: [1], shapes: [{ kind: 'label', text: 'a', more: true }] };
-    expect(validateWire(Drawing, value)).toBe(value);
+    expect(validateBody(Drawing, value)).toBe(value);
   });
 
   it('treats null as absent on an optional field, but not on a required one', () => {
@@ -88,7 +88,7 @@ describe('validateWire', () => {
 
   it('names the first issue and lists at most twenty', () => {
     const shapes = Array.from({ length: 1000 }, () => ({ kind: 'circle', radius: -1 }));
-    const refuse = (): unknown => validateWire(Drawing, { title: 'x', shapes });
+    const refuse = (): unknown => validateBody(Drawing, { title: 'x', shapes });
     expect(refuse).toThrowError(PlatformError);
     expect(findIssues(Drawing, { title: 'x', shapes })).toHaveLength(20);
     expect(findIssues(Drawing, { title: 'x', shapes })[0]).toMatchObject({
@@ -98,7 +98,7 @@ describe('validateWire', () => {
   });
 
   it.each([null, 7, 'x', [], undefined])('rejects %j as a body', (value) => {
-    expect(() => validateWire(Drawing, value)).toThrowError('The body must be a JSON object.');
+    expect(() => validateBody(Drawing, value)).toThrowError('The body must be a JSON object.');
   });
 
   it('agrees with class-validator on every flat value', () => {

@@ -146,7 +146,7 @@ export function invalidRequest(issues: ErrorIssue[]): PlatformError {
  * Returns the value as `type`, unchanged, with undocumented fields. Throws `INVALID_REQUEST` naming the first invalid
  * field, with every issue in `issues`.
  */
-export function validateWire<T extends object>(type: NewableClass<T>, value: unknown): T {
+export function validateBody<T extends object>(type: NewableClass<T>, value: unknown): T {
   const issues = findIssues(type, value);
   if (issues.length > 0) throw invalidRequest(issues);
   return value as T;

@@ -3,7 +3,7 @@ import { displayNanos, noTokens } from '#common';
 import { type MediaTiming, ModelRoute, QueuedMedia, RequestPipeline } from '#gateway';
 import { MediaTools, needsFfmpeg } from '#media';
 import { ApiConfig } from '#platform/config';
-import { Access, ApiRoute, Exchange, type HttpExchange, WireBody } from '#platform/http';
+import { Access, ApiRoute, Exchange, type HttpExchange, RequestBody } from '#platform/http';
 import { audioJob, quoteAudio } from '../contract/index.js';
 import {
   CompleteAudioRequest,
@@ -30,7 +30,7 @@ export class AudioController {
   @Access('public')
   @ApiRoute(documents.quote)
   async quote(
-    @WireBody(QuoteAudioRequest) body: QuoteAudioRequest,
+    @RequestBody(QuoteAudioRequest) body: QuoteAudioRequest,
     @Exchange() http: HttpExchange,
   ): Promise<AudioQuoteResponse> {
     const opened = await this.pipeline.open(http, { name: body.model, type: audioTypes });
@@ -42,7 +42,7 @@ export class AudioController {
   @Post('queue')
   @ModelRoute(documents.queue, { responseOfJob: presentQueued })
   async queue(
-    @WireBody(QueueAudioRequest) body: QueueAudioRequest,
+    @RequestBody(QueueAudioRequest) body: QueueAudioRequest,
     @Exchange() http: HttpExchange,
   ): Promise<AudioQueueResponse> {
     const opened = await this.pipeline.open(http, { name: body.model, type: audioTypes });
@@ -63,7 +63,7 @@ export class AudioController {
   @Post('retrieve')
   @ModelRoute(documents.retrieve, { free: true })
   async retrieve(
-    @WireBody(RetrieveAudioRequest) body: RetrieveAudioRequest,
+    @RequestBody(RetrieveAudioRequest) body: RetrieveAudioRequest,
     @Exchange() http: HttpExchange,
   ): Promise<MediaTiming | StreamableFile> {
     return await this.media.retrieve(http, body, audioTypes);
@@ -72,7 +72,7 @@ export class AudioController {
   @Post('complete')
   @ModelRoute(documents.complete, { free: true })
   async complete(
-    @WireBody(CompleteAudioRequest) body: CompleteAudioRequest,
+    @RequestBody(CompleteAudioRequest) body: CompleteAudioRequest,
     @Exchange() http: HttpExchange,
   ): Promise<{ success: boolean }> {
     return await this.media.complete(http, body, audioTypes);

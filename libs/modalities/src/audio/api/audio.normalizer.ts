@@ -20,19 +20,19 @@ const songFields = [
 ] as const;
 
 /** Throws `INVALID_REQUEST` naming the field that the model cannot fulfil. Prices are checked elsewhere. */
-export function normalizeLongSpeech(wire: QueueAudioRequest, model: LongSpeechModel): Omit<AudioJobPayload, 'units'> {
-  refuseFields(wire, songFields, model);
-  const { prompt: text } = wire;
+export function normalizeLongSpeech(body: QueueAudioRequest, model: LongSpeechModel): Omit<AudioJobPayload, 'units'> {
+  refuseFields(body, songFields, model);
+  const { prompt: text } = body;
   checkLength('prompt', text, model.promptCharacters);
-  const voice = wire.voice ?? defaultVoiceOf(model.voices) ?? '';
+  const voice = body.voice ?? defaultVoiceOf(model.voices) ?? '';
   checkOneOf('voice', voice, model.voices);
-  return { text, voice, speed: wire.speed ?? 1, language: wire.language_code ?? null, format: model.format };
+  return { text, voice, speed: body.speed ?? 1, language: body.language_code ?? null, format: model.format };
 }
 
 /** Normalizes a request for music or speech. Throws `INVALID_REQUEST` naming the invalid field. */
-export function normalizeAudio(wire: QueueAudioRequest, manifest: ModelManifest): Omit<AudioJobPayload, 'units'> {
-  if (manifest.type === 'music') return normalizeMusic(wire, musicModel(manifest));
-  return normalizeLongSpeech(wire, longSpeechModel(manifest));
+export function normalizeAudio(body: QueueAudioRequest, manifest: ModelManifest): Omit<AudioJobPayload, 'units'> {
+  if (manifest.type === 'music') return normalizeMusic(body, musicModel(manifest));
+  return normalizeLongSpeech(body, longSpeechModel(manifest));
 }
 
 export function sizeOfAudio({ text, music }: Omit<AudioJobPayload, 'units'>): AudioSize {
@@ -40,8 +40,8 @@ export function sizeOfAudio({ text, music }: Omit<AudioJobPayload, 'units'>): Au
 }
 
 /** Music has a default length; the length of speech depends on its text. */
-export function sizeOfQuote(wire: QuoteAudioRequest, manifest: ModelManifest): AudioSize {
-  const { duration_seconds: given, character_count: characters } = wire;
+export function sizeOfQuote(body: QuoteAudioRequest, manifest: ModelManifest): AudioSize {
+  const { duration_seconds: given, character_count: characters } = body;
   const seconds = manifest.type === 'music' ? secondsOfMusic(given, musicModel(manifest)) : given;
   return { characters: characters ?? null, seconds: isGiven(seconds) ? Number(seconds) : null };
 }

@@ -5,7 +5,7 @@ import type { QueueAudioRequest } from '../contract/audio.request.js';
 import { type MusicModel, musicModel } from './music.model.js';
 import { normalizeMusic, secondsOfMusic } from './music.normalizer.js';
 
-const wire = (more: Partial<QueueAudioRequest> = {}): QueueAudioRequest => ({
+const body = (more: Partial<QueueAudioRequest> = {}): QueueAudioRequest => ({
   model: 'm',
   prompt: 'slow jazz',
   ...more,
@@ -23,7 +23,7 @@ const model = modelOf({ min_duration: 2, max_duration: 20, default_duration: 8, 
 
 describe('a request for music', () => {
   it('has the requested length and seed, or the default length and a random seed', () => {
-    expect(normalizeMusic(wire({ duration_seconds: '12', seed: 5 }), model)).toEqual({
+    expect(normalizeMusic(body({ duration_seconds: '12', seed: 5 }), model)).toEqual({
       text: 'slow jazz',
       voice: null,
       speed: 1,
@@ -31,10 +31,10 @@ describe('a request for music', () => {
       format: 'mp3',
       music: { seconds: 12, seed: 5 },
     });
-    const [one, other] = [normalizeMusic(wire(), model).music, normalizeMusic(wire(), model).music];
+    const [one, other] = [normalizeMusic(body(), model).music, normalizeMusic(body(), model).music];
     expect(one?.seconds).toBe(8);
     expect(one?.seed).not.toBe(other?.seed);
-    expect(normalizeMusic(wire({ seed: 0 }), model).music?.seed).toBe(0);
+    expect(normalizeMusic(body({ seed: 0 }), model).music?.seed).toBe(0);
   });
 
   it.each([
@@ -50,14 +50,14 @@ describe('a request for music', () => {
     [{ duration_seconds: 1 }, 'duration_seconds'],
     [{ duration_seconds: 21 }, 'duration_seconds'],
   ])('is rejected with the invalid field: %j', (more, param) => {
-    expect(() => normalizeMusic(wire(more), model)).toThrow(
+    expect(() => normalizeMusic(body(more), model)).toThrow(
       expect.objectContaining({ code: 'INVALID_REQUEST', param }),
     );
   });
 
   it('may ask for instrumental music if the model supports it', () => {
     const instrumental = modelOf({ supports_force_instrumental: true });
-    expect(normalizeMusic(wire({ force_instrumental: true }), instrumental).music?.seconds).toBe(10);
+    expect(normalizeMusic(body({ force_instrumental: true }), instrumental).music?.seconds).toBe(10);
   });
 });
 

@@ -10,17 +10,17 @@ import type { MusicModel } from './music.model.js';
 const foreignFields = ['lyrics_prompt', 'lyrics_optimizer', 'loop', 'voice', 'language_code', 'speed'] as const;
 
 /** Throws `INVALID_REQUEST` naming the field that the model cannot fulfil. Prices are checked elsewhere. */
-export function normalizeMusic(wire: QueueAudioRequest, model: MusicModel): Omit<AudioJobPayload, 'units'> {
-  refuseFields(wire, foreignFields, model);
-  if (!model.takesInstrumental) refuseFields(wire, ['force_instrumental'], model);
-  const { prompt: text } = wire;
+export function normalizeMusic(body: QueueAudioRequest, model: MusicModel): Omit<AudioJobPayload, 'units'> {
+  refuseFields(body, foreignFields, model);
+  if (!model.takesInstrumental) refuseFields(body, ['force_instrumental'], model);
+  const { prompt: text } = body;
   const { min, max } = model.promptCharacters;
   checkLength('prompt', text, max);
   if (charactersOf(text) < min)
     throw invalidField(`prompt needs ${min} characters with this model.`, 'prompt', 'too_small');
-  const seconds = secondsOfMusic(wire.duration_seconds, model);
+  const seconds = secondsOfMusic(body.duration_seconds, model);
   // Chosen here, so that a job that restarts on another worker makes the same piece.
-  const seed = isGiven(wire.seed) ? wire.seed : randomInt(largestSeed);
+  const seed = isGiven(body.seed) ? body.seed : randomInt(largestSeed);
   return { text, voice: null, speed: 1, language: null, format: model.format, music: { seconds, seed } };
 }
 

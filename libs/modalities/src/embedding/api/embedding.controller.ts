@@ -1,7 +1,7 @@
 import { Controller, Inject, Post } from '@nestjs/common';
 import { noTokens } from '#common';
 import { ModelRoute, RequestPipeline } from '#gateway';
-import { Exchange, type HttpExchange, WireBody } from '#platform/http';
+import { Exchange, type HttpExchange, RequestBody } from '#platform/http';
 import { embeddingJob } from '../contract/embedding.job.js';
 import { maxEmbeddingTokens, quoteEmbedding } from '../contract/embedding.meter.js';
 import { EmbeddingRequest } from '../contract/embedding.request.js';
@@ -15,7 +15,7 @@ export class EmbeddingController {
 
   @Post('embeddings')
   @ModelRoute(embeddingDocument)
-  async embed(@WireBody(EmbeddingRequest) body: EmbeddingRequest, @Exchange() http: HttpExchange): Promise<string> {
+  async embed(@RequestBody(EmbeddingRequest) body: EmbeddingRequest, @Exchange() http: HttpExchange): Promise<string> {
     const opened = await this.pipeline.open(http, { name: body.model, type: 'embedding' });
     const members = embeddingMembers(opened.manifest);
     const payload = normalizeEmbedding(body, members, opened.manifest.familyOptions);

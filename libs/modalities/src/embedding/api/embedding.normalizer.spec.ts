@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest';
-import { validateWire } from '#platform/validation';
+import { validateBody } from '#platform/validation';
 import { EmbeddingRequest } from '../contract/embedding.request.js';
 import { normalizeEmbedding } from './embedding.normalizer.js';
 
 const members = { embeddingDimensions: 384, maxInputTokens: 512, supportsCustomDimensions: true };
 
 function read(body: object) {
-  return validateWire(EmbeddingRequest, { model: 'm', ...body });
+  return validateBody(EmbeddingRequest, { model: 'm', ...body });
 }
 
 describe('an embedding request', () => {

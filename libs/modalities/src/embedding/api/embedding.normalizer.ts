@@ -14,16 +14,16 @@ export function embeddingMembers({ kindMembers }: ModelManifest): EmbeddingMembe
  * `TOO_MANY_TOKENS` for a text that is too long for any tokenizer, before megabytes travel to a worker.
  */
 export function normalizeEmbedding(
-  wire: EmbeddingRequest,
+  body: EmbeddingRequest,
   members: EmbeddingMembers,
   familyOptions: ModelManifest['familyOptions'] = {},
 ): EmbeddingJobPayload {
-  const dimensions = wantedDimensions(wire.dimensions ?? null, members);
-  const given = textsOf(wire.input);
-  const prefix = prefixOf(wire.input_type ?? null, familyOptions);
+  const dimensions = wantedDimensions(body.dimensions ?? null, members);
+  const given = textsOf(body.input);
+  const prefix = prefixOf(body.input_type ?? null, familyOptions);
   const texts = prefix === '' || given === null ? given : given.map((text) => prefix + text);
   if (texts === null) {
-    const tokenIds = tokenListsOf(wire.input as number[] | number[][]);
+    const tokenIds = tokenListsOf(body.input as number[] | number[][]);
     refuseLong(tokenIds, members.maxInputTokens, (ids) => ids.length > members.maxInputTokens);
     return { texts: [], tokenIds, dimensions };
   }

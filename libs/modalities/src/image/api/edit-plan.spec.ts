@@ -19,8 +19,8 @@ function editor(constraints: object = {}, family = 'stable-diffusion') {
 }
 
 const tiered = { resolutions: ['1K', '2K'], aspectRatios: ['1:1', '16:9'] };
-const plan = (wire: Partial<EditImageRequest>, manifest = editor(), images = ['a']) =>
-  planEdit({ ...orderOfMultiEdit({ images, prompt: 'x', ...wire }, false), param: 'images' }, manifest);
+const plan = (body: Partial<EditImageRequest>, manifest = editor(), images = ['a']) =>
+  planEdit({ ...orderOfMultiEdit({ images, prompt: 'x', ...body }, false), param: 'images' }, manifest);
 const invalid = (param: string) => expect.objectContaining({ code: 'INVALID_REQUEST', param }) as Error;
 
 describe('an edit', () => {

@@ -22,7 +22,7 @@ import { sideOfTier, tierOfSize, defaultSide } from './image-tiers.js';
 
 /** An edit from either route. */
 export interface EditOrder {
-  wire: Omit<EditImageRequest, 'image' | 'model'> & Pick<Partial<EditImageRequest>, 'model'>;
+  body: Omit<EditImageRequest, 'image' | 'model'> & Pick<Partial<EditImageRequest>, 'model'>;
   images: WireImage[];
   /** Further images that OpenAI clients send as references, which no family reads. */
   references?: WireImage[];
@@ -55,25 +55,25 @@ export interface EditPlan {
 
 const defaultMaxInputs = 3;
 
-export function orderOfEdit({ image, ...wire }: EditImageRequest): EditOrder {
-  return { wire, images: [image], param: 'image' };
+export function orderOfEdit({ image, ...body }: EditImageRequest): EditOrder {
+  return { body, images: [image], param: 'image' };
 }
 
 /** Forms contain only files; a text there could be a file name as well as base64. */
-export function orderOfMultiEdit({ images, ...wire }: MultiEditImageRequest, isForm: boolean): EditOrder {
+export function orderOfMultiEdit({ images, ...body }: MultiEditImageRequest, isForm: boolean): EditOrder {
   if (isForm && images.some((image) => typeof image === 'string')) {
     throw invalidField('images must be files where they come in a form; base64 and URLs go as JSON.', 'images');
   }
-  return { wire, images: images, param: 'images' };
+  return { body, images: images, param: 'images' };
 }
 
 /** Throws `INVALID_REQUEST` naming the field that this model does not support. */
 export function planEdit(order: EditOrder, manifest: ModelManifest): EditPlan {
-  const { wire, images, references = [], param } = order;
+  const { body, images, references = [], param } = order;
   const constraints = (manifest.constraints ?? {}) as Partial<InpaintConstraints>;
   const redrawn = isRedrawn(manifest);
   const { promptCharacterLimit = Infinity, qualities, defaultQuality } = constraints;
-  checkLength('prompt', wire.prompt, promptCharacterLimit);
+  checkLength('prompt', body.prompt, promptCharacterLimit);
   if (references.length > 0) {
     const message = `The model ${manifest.id} edits one image, and a mask beside it; ${references.length + 1} images were sent.`;
     throw invalidField(message, param);
@@ -85,15 +85,15 @@ export function planEdit(order: EditOrder, manifest: ModelManifest): EditPlan {
   }
   if (!redrawn) refuseChoices(order);
   return {
-    ...tierOf(wire.resolution ?? null, constraints, redrawn),
-    shape: shapeOf(wire.aspect_ratio ?? 'auto', constraints, redrawn),
-    quality: qualities ? (wire.quality ?? defaultQuality ?? 'high') : null,
+    ...tierOf(body.resolution ?? null, constraints, redrawn),
+    shape: shapeOf(body.aspect_ratio ?? 'auto', constraints, redrawn),
+    quality: qualities ? (body.quality ?? defaultQuality ?? 'high') : null,
   };
 }
 
 /** Families that fill images keep their size, make one result and have no strength. */
-function refuseChoices({ wire, count = 1 }: EditOrder): void {
-  if (isGiven(wire.strength)) throw invalidField('strength is not chosen with this model.', 'strength');
+function refuseChoices({ body, count = 1 }: EditOrder): void {
+  if (isGiven(body.strength)) throw invalidField('strength is not chosen with this model.', 'strength');
   if (count > 1) throw invalidField('This model makes one result: n must be 1.', 'n');
 }
 
@@ -158,12 +158,12 @@ export function editedSize(
   order: EditOrder,
   { plan, manifest, image }: { plan: EditPlan; manifest: ModelManifest; image: FrameSize | null },
 ): FrameSize & { param: string; divisor?: number } {
-  const { param, size = null, wire } = order;
+  const { param, size = null, body } = order;
   const { width, height } = image ?? { width: 0, height: 0 };
   if (!isRedrawn(manifest)) return { width, height, param };
   const redrawn = redrawnSize(plan, order, { image: { width, height }, manifest, pricing: null });
   const worked = redrawn.drawn ?? redrawn;
-  const chosen = isGiven(wire.resolution) ? 'resolution' : param;
+  const chosen = isGiven(body.resolution) ? 'resolution' : param;
   return { width: worked.width, height: worked.height, divisor: latentDivisor, param: size === null ? chosen : 'size' };
 }
 
@@ -187,14 +187,14 @@ export function sizeOfEdit(
 /** Options of families that redraw. A masked part is regenerated completely by default. */
 export function redrawing(
   { familyOptions: options = {}, constraints }: Pick<ModelManifest, 'familyOptions' | 'constraints'>,
-  { wire, images }: Pick<EditOrder, 'wire' | 'images'>,
+  { body, images }: Pick<EditOrder, 'body' | 'images'>,
 ): Pick<ImageJobPayload, 'steps' | 'guidance' | 'strength'> {
   const { steps } = (constraints ?? {}) as { steps?: { default: number } };
   const number = (name: string, absent: number): number => {
     const value = options[name];
     return typeof value === 'number' ? value : absent;
   };
-  const strength = wire.strength ?? (images.length > 1 ? 1 : number('strength', 0.75));
+  const strength = body.strength ?? (images.length > 1 ? 1 : number('strength', 0.75));
   return { steps: number('steps', steps?.default ?? 20), guidance: number('guidance', 7.5), strength };
 }
 

@@ -1,6 +1,6 @@
 import { Controller, Get, Inject, Post } from '@nestjs/common';
 import { invalidField, ModelRoute } from '#gateway';
-import { Access, ApiRoute, Exchange, type HttpExchange, type StreamedResponse, WireBody } from '#platform/http';
+import { Access, ApiRoute, Exchange, type HttpExchange, type StreamedResponse, RequestBody } from '#platform/http';
 import { GenerateImageRequest, SimpleGenerateImageRequest } from '../contract/generate.request.js';
 import { maxImageBytes, maxInputImages } from '../contract/image.request.js';
 import { EditImagesRequest, VaryImageRequest } from '../contract/openai-image.request.js';
@@ -31,7 +31,7 @@ export class GenerateImageController {
   @Post('image/generate')
   @ModelRoute(documents.generate)
   async generate(
-    @WireBody(GenerateImageRequest) body: GenerateImageRequest,
+    @RequestBody(GenerateImageRequest) body: GenerateImageRequest,
     @Exchange() http: HttpExchange,
   ): Promise<GenerateImageResponse | Buffer> {
     const startedAt = performance.now();
@@ -43,7 +43,7 @@ export class GenerateImageController {
   @Post('images/generations')
   @ModelRoute(documents.generateSimply)
   async generateSimply(
-    @WireBody(SimpleGenerateImageRequest) body: SimpleGenerateImageRequest,
+    @RequestBody(SimpleGenerateImageRequest) body: SimpleGenerateImageRequest,
     @Exchange() http: HttpExchange,
   ): Promise<SimpleGenerateImageResponse | StreamedResponse> {
     if (isStreamed(body)) return await this.generator.streamSimply(http, body);
@@ -54,7 +54,7 @@ export class GenerateImageController {
   @Post('images/edits')
   @ModelRoute(documents.editAsOpenai, { multipart: { maxFileBytes: maxImageBytes, maxFiles: maxInputImages + 1 } })
   async editAsOpenai(
-    @WireBody(EditImagesRequest) body: EditImagesRequest,
+    @RequestBody(EditImagesRequest) body: EditImagesRequest,
     @Exchange() http: HttpExchange,
   ): Promise<SimpleGenerateImageResponse | StreamedResponse> {
     const order = orderOfOpenaiEdit(body);
@@ -65,7 +65,7 @@ export class GenerateImageController {
   @Post('images/variations')
   @ModelRoute(documents.vary, { multipart: { maxFileBytes: maxImageBytes, maxFiles: 1 } })
   async vary(
-    @WireBody(VaryImageRequest) body: VaryImageRequest,
+    @RequestBody(VaryImageRequest) body: VaryImageRequest,
     @Exchange() http: HttpExchange,
   ): Promise<SimpleGenerateImageResponse> {
     return asOpenai(await this.editor.editAll(http, orderOfVariation(body)), body);

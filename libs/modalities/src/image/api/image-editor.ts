@@ -63,11 +63,11 @@ export class ImageEditor {
     @Inject(TextRewriter) private readonly rewriter: TextRewriter,
   ) {}
 
-  async upscale(http: HttpExchange, wire: UpscaleImageRequest): Promise<Buffer> {
+  async upscale(http: HttpExchange, body: UpscaleImageRequest): Promise<Buffer> {
     const opened = await this.images.open(http, { name: undefined, type: 'upscale' });
     const read = this.readerOf(opened, { minPixels });
-    const { artifactId, header } = await read(wire.image, { param: 'image', urls: false });
-    const scale = upscaleFactor(wire.scale, header);
+    const { artifactId, header } = await read(body.image, { param: 'image', urls: false });
+    const scale = upscaleFactor(body.scale, header);
     requireRunFits(opened.resolved, { width: header.width, height: header.height, param: 'image' });
     return await this.run(http, opened, {
       ...plainPayload('upscale', [artifactId]),
@@ -76,8 +76,8 @@ export class ImageEditor {
     });
   }
 
-  async removeBackground(http: HttpExchange, wire: BackgroundRemoveImageRequest): Promise<Buffer> {
-    const { image, ...from } = onlyImage(wire);
+  async removeBackground(http: HttpExchange, body: BackgroundRemoveImageRequest): Promise<Buffer> {
+    const { image, ...from } = onlyImage(body);
     const opened = await this.images.open(http, { name: backgroundTrait, type: 'inpaint' });
     assertOperation(opened.manifest, 'remove-background');
     const { artifactId } = await this.readerOf(opened, { maxPixels: maxImagePixels })(image, from);
@@ -103,19 +103,19 @@ export class ImageEditor {
   }
 
   private async prepare(http: HttpExchange, received: EditOrder): Promise<PreparedEdit> {
-    const { wire, isOpenai = false, varies = false } = received;
+    const { body, isOpenai = false, varies = false } = received;
     const { order, drawsAnew } = await this.inspect(http, received);
     const opened = await this.images.open(http, {
-      name: wire.model ?? wire.modelId,
+      name: body.model ?? body.modelId,
       type: drawsAnew ? ['image', 'inpaint'] : ['inpaint', 'image'],
       unknownIsDefault: isOpenai,
     });
     const { manifest } = opened;
     assertOperation(manifest, varies ? 'vary' : 'edit');
     const plan = planEdit(order, manifest);
-    await requireEnhancer(this.rewriter, http, wire.enhance_prompt);
-    const { prompt: given } = wire;
-    if (wire.enhance_prompt === true) await this.images.screen(opened, { ...plainPayload('edit', []), prompt: given });
+    await requireEnhancer(this.rewriter, http, body.enhance_prompt);
+    const { prompt: given } = body;
+    if (body.enhance_prompt === true) await this.images.screen(opened, { ...plainPayload('edit', []), prompt: given });
     const taken = await this.readAll(opened, order);
     if (taken[0] !== undefined) checkSize(order, manifest, taken[0].header);
     requireRunFits(opened.resolved, editedSize(order, { plan, manifest, image: taken[0]?.header ?? null }));
@@ -157,17 +157,17 @@ export class ImageEditor {
     http: HttpExchange,
     { order, plan, taken, manifest, limited }: EditParts,
   ): Promise<{ payload: ImageJobPayload; announce: () => void }> {
-    const { wire, mask, count = 1 } = order;
+    const { body, mask, count = 1 } = order;
     const { pricing } = limited.price;
     const [base] = taken;
-    const safeMode = wire.safe_mode ?? true;
+    const safeMode = body.safe_mode ?? true;
     const redrawn =
       base !== undefined && isRedrawn(manifest)
         ? redrawnSize(plan, order, { image: base.header, manifest, pricing })
         : { resolution: plan.resolution };
     const { prompt, units, announce } = await enhancePrompt(this.rewriter, http, {
-      prompt: wire.prompt,
-      wanted: wire.enhance_prompt,
+      prompt: body.prompt,
+      wanted: body.enhance_prompt,
       kind: 'edit',
       safeMode,
       maxCharacters: promptLimitOf(manifest),
@@ -184,7 +184,7 @@ export class ImageEditor {
       ...redrawing(manifest, order),
       prompt,
       seeds: plain.seeds.flatMap((seed) => Array.from({ length: count }, (_, index) => seed + index)),
-      format: editFormat(wire.output_format, { resolution, keepsAlpha }),
+      format: editFormat(body.output_format, { resolution, keepsAlpha }),
       safeMode,
       priceOfImage: unitOfImage(pricing, { flat, quality: plan.quality, resolution }),
       extraUnits: { ...additionalInputs(pricing, taken.length), ...units },

@@ -27,19 +27,19 @@ export class ImageGenerator {
     @Inject(TextRewriter) private readonly rewriter: TextRewriter,
   ) {}
 
-  async generate(http: HttpExchange, wire: GenerateImageRequest): Promise<MadeImages> {
-    const opened = await this.images.open(http, { name: wire.model, type: 'image' });
-    return await this.make(await this.prepare(opened, wire));
+  async generate(http: HttpExchange, body: GenerateImageRequest): Promise<MadeImages> {
+    const opened = await this.images.open(http, { name: body.model, type: 'image' });
+    return await this.make(await this.prepare(opened, body));
   }
 
   /** The images of a request of OpenAI's route. */
-  async generateSimply(http: HttpExchange, wire: SimpleGenerateImageRequest): Promise<MadeImages> {
-    return await this.make(await this.prepareSimply(http, wire));
+  async generateSimply(http: HttpExchange, body: SimpleGenerateImageRequest): Promise<MadeImages> {
+    return await this.make(await this.prepareSimply(http, body));
   }
 
   /** Returns the images of a request of OpenAI's route as events. */
-  async streamSimply(http: HttpExchange, wire: SimpleGenerateImageRequest): Promise<StreamedResponse> {
-    return await this.images.stream(http, await this.prepareSimply(http, wire), 'image_generation.completed');
+  async streamSimply(http: HttpExchange, body: SimpleGenerateImageRequest): Promise<StreamedResponse> {
+    return await this.images.stream(http, await this.prepareSimply(http, body), 'image_generation.completed');
   }
 
   private async make({ http, modelId, limited, payload, announce }: PreparedGeneration): Promise<MadeImages> {
@@ -48,17 +48,17 @@ export class ImageGenerator {
     return { ...finished, modelId, payload };
   }
 
-  private async prepareSimply(http: HttpExchange, wire: SimpleGenerateImageRequest): Promise<PreparedGeneration> {
-    const opened = await this.images.open(http, { name: wire.model, type: 'image', unknownIsDefault: true });
+  private async prepareSimply(http: HttpExchange, body: SimpleGenerateImageRequest): Promise<PreparedGeneration> {
+    const opened = await this.images.open(http, { name: body.model, type: 'image', unknownIsDefault: true });
     return await this.prepare(
       opened,
       {
         model: opened.manifest.id,
-        prompt: wire.prompt,
-        ...fieldsOfSize(wire.size, opened.manifest),
-        format: wire.output_format ?? 'png',
-        variants: wire.n ?? 1,
-        safe_mode: wire.moderation !== 'low',
+        prompt: body.prompt,
+        ...fieldsOfSize(body.size, opened.manifest),
+        format: body.output_format ?? 'png',
+        variants: body.n ?? 1,
+        safe_mode: body.moderation !== 'low',
       },
       'size',
     );
@@ -66,22 +66,22 @@ export class ImageGenerator {
 
   private async prepare(
     opened: ModelRequest,
-    wire: GenerateImageRequest,
-    sizeParam = sizeParamOf(wire),
+    body: GenerateImageRequest,
+    sizeParam = sizeParamOf(body),
   ): Promise<PreparedGeneration> {
     const { manifest, http } = opened;
     assertOperation(manifest, 'generate');
     const pricing = (await opened.price()).pricing;
     // Reports an invalid request before it counts against a limit or anything is rewritten.
-    const payload = normalizeGenerate(wire, manifest, pricing);
+    const payload = normalizeGenerate(body, manifest, pricing);
     const { widthHeightDivisor: divisor } = manifest.constraints as unknown as ImageConstraints;
     requireRunFits(opened.resolved, { ...sizeOf(payload.drawn ?? payload), divisor, param: sizeParam });
-    await requireEnhancer(this.rewriter, http, wire.enhance_prompt);
-    if (wire.enhance_prompt === true) await this.images.screen(opened, payload);
+    await requireEnhancer(this.rewriter, http, body.enhance_prompt);
+    if (body.enhance_prompt === true) await this.images.screen(opened, payload);
     const limited = await opened.limit();
     const { prompt, units, announce } = await enhancePrompt(this.rewriter, http, {
-      prompt: wire.prompt,
-      wanted: wire.enhance_prompt,
+      prompt: body.prompt,
+      wanted: body.enhance_prompt,
       kind: 'generate',
       safeMode: payload.safeMode,
       maxCharacters: promptLimitOf(manifest),
@@ -89,7 +89,7 @@ export class ImageGenerator {
     const used =
       units[enhancementUnit] === undefined
         ? payload
-        : { ...normalizeGenerate({ ...wire, prompt }, manifest, pricing), extraUnits: units };
+        : { ...normalizeGenerate({ ...body, prompt }, manifest, pricing), extraUnits: units };
     return { http, modelId: manifest.id, limited, payload: used, announce };
   }
 }

@@ -1,7 +1,7 @@
 import { Controller, Inject, Post } from '@nestjs/common';
 import { PlatformError } from '#common';
 import { ModelRoute } from '#gateway';
-import { Exchange, FormBody, type HttpExchange, WireBody } from '#platform/http';
+import { Exchange, FormBody, type HttpExchange, RequestBody } from '#platform/http';
 import {
   BackgroundRemoveImageRequest,
   EditImageRequest,
@@ -24,7 +24,7 @@ export class EditImageController {
   @Post('upscale')
   @ModelRoute(documents.upscale, { multipart })
   async upscale(
-    @WireBody(UpscaleImageRequest) body: UpscaleImageRequest,
+    @RequestBody(UpscaleImageRequest) body: UpscaleImageRequest,
     @Exchange() http: HttpExchange,
   ): Promise<Buffer> {
     return await this.editor.upscale(http, body);
@@ -33,7 +33,7 @@ export class EditImageController {
   @Post('background-remove')
   @ModelRoute(documents.removeBackground, { multipart })
   async removeBackground(
-    @WireBody(BackgroundRemoveImageRequest) body: BackgroundRemoveImageRequest,
+    @RequestBody(BackgroundRemoveImageRequest) body: BackgroundRemoveImageRequest,
     @Exchange() http: HttpExchange,
   ): Promise<Buffer> {
     refuseModel(http.request.body);
@@ -42,14 +42,14 @@ export class EditImageController {
 
   @Post('edit')
   @ModelRoute(documents.edit, { multipart })
-  async edit(@WireBody(EditImageRequest) body: EditImageRequest, @Exchange() http: HttpExchange): Promise<Buffer> {
+  async edit(@RequestBody(EditImageRequest) body: EditImageRequest, @Exchange() http: HttpExchange): Promise<Buffer> {
     return await this.editor.edit(http, orderOfEdit(body));
   }
 
   @Post('multi-edit')
   @ModelRoute(documents.multiEdit, { multipart: { maxFileBytes: maxImageBytes, maxFiles: maxInputImages } })
   async multiEdit(
-    @WireBody(MultiEditImageRequest) body: MultiEditImageRequest,
+    @RequestBody(MultiEditImageRequest) body: MultiEditImageRequest,
     @Exchange() http: HttpExchange,
   ): Promise<Buffer> {
     return await this.editor.edit(http, orderOfMultiEdit(body, http.request.body instanceof FormBody));

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { validateWire } from '#platform/validation';
+import { validateBody } from '#platform/validation';
 import { exampleManifest } from '#test/example-manifest';
 import { GenerateImageRequest, SimpleGenerateImageRequest } from '../contract/generate.request.js';
 import { normalizeGenerate } from './image.normalizer.js';
@@ -34,7 +34,7 @@ const shaped = {
 };
 
 function normalize(body: object, manifest = painter()) {
-  const wire = validateWire(GenerateImageRequest, { model: 'painter', prompt: 'a bird', ...body });
+  const wire = validateBody(GenerateImageRequest, { model: 'painter', prompt: 'a bird', ...body });
   return normalizeGenerate(wire, manifest, pricing);
 }
 
@@ -176,7 +176,7 @@ describe('a request for an image', () => {
 });
 
 describe('an image request of OpenAI clients', () => {
-  const read = (body: object) => validateWire(SimpleGenerateImageRequest, { prompt: 'a bird', ...body });
+  const read = (body: object) => validateBody(SimpleGenerateImageRequest, { prompt: 'a bird', ...body });
 
   it('accepts all that they send, including null', () => {
     const body = { n: 1, size: null, quality: 'hd', style: 'vivid', user: 'u', background: null, moderation: 'low' };

@@ -17,30 +17,30 @@ const defaultGuidance = 7.5;
  * Converts a request to the job payload. Throws `INVALID_REQUEST` naming the field that this model does not support.
  */
 export function normalizeGenerate(
-  wire: GenerateImageRequest,
+  body: GenerateImageRequest,
   manifest: ModelManifest,
   pricing: Pricing | null,
 ): ImageJobPayload {
   const constraints = manifest.constraints as unknown as ImageConstraints;
-  checkPrompt(wire, constraints);
+  checkPrompt(body, constraints);
   // No family reads style references, whatever a manifest says.
-  if (isGiven(wire.style_references)) throw invalidField('This model takes no style references.', 'style_references');
-  const style = isGiven(wire.style_preset) ? styleOf(wire.style_preset, manifest) : null;
-  const { width, height, resolution } = sizeOf(wire, constraints);
-  const drawn = drawnOf(wire, { width, height }, manifest);
-  const quality = constraints.qualities ? (wire.quality ?? constraints.defaultQuality ?? 'high') : null;
+  if (isGiven(body.style_references)) throw invalidField('This model takes no style references.', 'style_references');
+  const style = isGiven(body.style_preset) ? styleOf(body.style_preset, manifest) : null;
+  const { width, height, resolution } = sizeOf(body, constraints);
+  const drawn = drawnOf(body, { width, height }, manifest);
+  const quality = constraints.qualities ? (body.quality ?? constraints.defaultQuality ?? 'high') : null;
   return {
     ...plainPayload('generate', []),
-    prompt: joined(wire.prompt, style?.prompt),
-    negativePrompt: joined(wire.negative_prompt ?? '', style?.negative),
+    prompt: joined(body.prompt, style?.prompt),
+    negativePrompt: joined(body.negative_prompt ?? '', style?.negative),
     width,
     height,
-    steps: stepsOf(wire, constraints),
-    guidance: wire.cfg_scale ?? guidanceOf(manifest),
-    seeds: seedsOf(wire),
-    format: (wire.format ?? 'webp') as ImageJobPayload['format'],
-    safeMode: wire.safe_mode ?? true,
-    withExif: wire.embed_exif_metadata ?? false,
+    steps: stepsOf(body, constraints),
+    guidance: body.cfg_scale ?? guidanceOf(manifest),
+    seeds: seedsOf(body),
+    format: (body.format ?? 'webp') as ImageJobPayload['format'],
+    safeMode: body.safe_mode ?? true,
+    withExif: body.embed_exif_metadata ?? false,
     priceOfImage: unitOfImage(pricing, { flat: 'generation', resolution, quality }),
     ...(drawn && { drawn, unitsPerImage: upscaleUnits(upscaleFactors(drawn, { width, height }), pricing) }),
   };
@@ -94,18 +94,18 @@ function listed(known: string[] | undefined, usual: string | undefined): string[
 }
 
 /** Returns the size of an image and its tier, which decides the price. */
-function sizeOf(wire: GenerateImageRequest, constraints: ImageConstraints): FrameSize & { resolution: string | null } {
+function sizeOf(body: GenerateImageRequest, constraints: ImageConstraints): FrameSize & { resolution: string | null } {
   const { widthHeightDivisor: divisor, defaultAspectRatio, defaultResolution } = constraints;
   const ratios = listed(constraints.aspectRatios, defaultAspectRatio);
   const tiers = listed(constraints.resolutions, defaultResolution);
-  const ratio = chosen(wire.aspect_ratio, { known: ratios, usual: defaultAspectRatio, param: 'aspect_ratio' });
-  const resolution = chosen(wire.resolution, { known: tiers, usual: defaultResolution, param: 'resolution' });
-  if ((isGiven(wire.width) || isGiven(wire.height)) && !isUsualBesideOthers(wire)) {
-    const other = otherwise.find((name) => isGiven(wire[name]));
+  const ratio = chosen(body.aspect_ratio, { known: ratios, usual: defaultAspectRatio, param: 'aspect_ratio' });
+  const resolution = chosen(body.resolution, { known: tiers, usual: defaultResolution, param: 'resolution' });
+  if ((isGiven(body.width) || isGiven(body.height)) && !isUsualBesideOthers(body)) {
+    const other = otherwise.find((name) => isGiven(body[name]));
     if (other !== undefined) {
       throw invalidField(`${other} cannot be sent with width or height, which say the size of the image.`, other);
     }
-    const size = { width: wire.width ?? defaultSide, height: wire.height ?? defaultSide };
+    const size = { width: body.width ?? defaultSide, height: body.height ?? defaultSide };
     for (const side of ['width', 'height'] as const) checkDivisible(side, size[side], divisor);
     return { ...size, resolution: tierOfSize(size, tiers) };
   }
@@ -114,24 +114,24 @@ function sizeOf(wire: GenerateImageRequest, constraints: ImageConstraints): Fram
     return { width: defaultSide, height: defaultSide, resolution };
   }
   const shape = (ratio === null ? null : readRatio(ratio)) ?? { width: 1, height: 1 };
-  return { ...sizeOfLongSide(shape, { side: sideOf(wire, resolution), divisor }), resolution };
+  return { ...sizeOfLongSide(shape, { side: sideOf(body, resolution), divisor }), resolution };
 }
 
 /** Registered models may have a default tier without a size, which only fails if the client names it. */
-function sideOf(wire: GenerateImageRequest, resolution: string | null): number {
+function sideOf(body: GenerateImageRequest, resolution: string | null): number {
   if (resolution === null) return defaultSide;
-  return isGiven(wire.resolution) ? sideOfTier(resolution) : (readImageTier(resolution) ?? defaultSide);
+  return isGiven(body.resolution) ? sideOfTier(resolution) : (readImageTier(resolution) ?? defaultSide);
 }
 
 /**
  * Returns the size that a model of one size draws for an image; null for a model that draws every size. Throws
  * `INVALID_REQUEST` for a shape that the model does not have, and above its largest tier.
  */
-function drawnOf(wire: GenerateImageRequest, size: FrameSize, manifest: ModelManifest): DrawnImage | null {
+function drawnOf(body: GenerateImageRequest, size: FrameSize, manifest: ModelManifest): DrawnImage | null {
   const upscaling = imageUpscaling(manifest);
   if (upscaling === null) return null;
   const { aspectRatios = [], resolutions = [] } = manifest.constraints as unknown as ImageConstraints;
-  const param = isGiven(wire.height) && !isGiven(wire.width) ? 'height' : 'width';
+  const param = isGiven(body.height) && !isGiven(body.width) ? 'height' : 'width';
   const max = Math.max(...resolutions.map((tier) => readImageTier(tier) ?? 0));
   if (resolutions.length > 0 && Math.max(size.width, size.height) > max) {
     throw invalidField(`This model makes images of up to ${max} pixels a side.`, param);
@@ -153,9 +153,9 @@ function isShape({ width, height }: FrameSize, ratio: string): boolean {
 const otherwise = ['resolution', 'aspect_ratio'] as const;
 
 /** Sides sent with their documented default do not conflict with another choice. */
-function isUsualBesideOthers(wire: GenerateImageRequest): boolean {
-  const isUsual = (wire.width ?? defaultSide) === defaultSide && (wire.height ?? defaultSide) === defaultSide;
-  return isUsual && otherwise.some((name) => isGiven(wire[name]));
+function isUsualBesideOthers(body: GenerateImageRequest): boolean {
+  const isUsual = (body.width ?? defaultSide) === defaultSide && (body.height ?? defaultSide) === defaultSide;
+  return isUsual && otherwise.some((name) => isGiven(body[name]));
 }
 
 /** Does not round; the message names both neighbours. */

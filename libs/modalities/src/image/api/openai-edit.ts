@@ -6,14 +6,14 @@ import type { EditImagesRequest, ImageReference, VaryImageRequest } from '../con
 import type { EditOrder } from './edit-plan.js';
 
 /** Converts a request of OpenAI's edit route. Throws `INVALID_REQUEST` unless its images come in one of their fields. */
-export function orderOfOpenaiEdit(wire: EditImagesRequest): EditOrder {
-  const { mask, prompt } = wire;
-  const { images, param } = imagesOf(wire);
+export function orderOfOpenaiEdit(body: EditImagesRequest): EditOrder {
+  const { mask, prompt } = body;
+  const { images, param } = imagesOf(body);
   const [image, ...references] = images;
   if (image === undefined) throw invalidField('image is required.', 'image', 'required');
   return {
-    ...fromOpenai(wire),
-    wire: { ...wireOf(wire), prompt },
+    ...fromOpenai(body),
+    body: { ...bodyOf(body), prompt },
     images: isGiven(mask) ? [image, inlineOf(mask)] : [image],
     references,
     param,
@@ -34,16 +34,16 @@ function inlineOf(image: WireImage | ImageReference): WireImage {
 }
 
 /** Converts a request for variations: an edit that describes nothing. */
-export function orderOfVariation(wire: VaryImageRequest): EditOrder {
-  const { image } = wire;
-  return { ...fromOpenai(wire), wire: { ...wireOf(wire), prompt: '' }, images: [image], param: 'image', varies: true };
+export function orderOfVariation(body: VaryImageRequest): EditOrder {
+  const { image } = body;
+  return { ...fromOpenai(body), body: { ...bodyOf(body), prompt: '' }, images: [image], param: 'image', varies: true };
 }
 
 function fromOpenai({ n, size }: Pick<EditImagesRequest, 'n' | 'size'>) {
   return { count: n ?? 1, size: readSize(size), isOpenai: true };
 }
 
-function wireOf({ model, output_format: format, moderation }: Omit<VaryImageRequest, 'image'>): EditOrder['wire'] {
+function bodyOf({ model, output_format: format, moderation }: Omit<VaryImageRequest, 'image'>): EditOrder['body'] {
   return { prompt: '', model: model ?? undefined, output_format: format ?? 'png', safe_mode: moderation !== 'low' };
 }
 

@@ -9,7 +9,7 @@ import {
   type UploadedFile,
 } from '#platform/http';
 
-/** An image on the wire: an uploaded file, base64, a data URL, or a URL where the route takes one. */
+/** An image of a request: an uploaded file, base64, a data URL, or a URL where the route takes one. */
 export type WireImage = UploadedFile | string;
 
 export const aspectRatios = ['auto', '1:1', '3:2', '16:9', '21:9', '9:16', '2:3', '3:4', '4:5'] as const;

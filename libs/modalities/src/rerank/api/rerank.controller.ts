@@ -2,7 +2,7 @@ import { Controller, Inject, Post } from '@nestjs/common';
 import { ApiExcludeEndpoint } from '@nestjs/swagger';
 import { noTokens } from '#common';
 import { ModelRoute, RequestPipeline } from '#gateway';
-import { Exchange, type HttpExchange, WireBody } from '#platform/http';
+import { Exchange, type HttpExchange, RequestBody } from '#platform/http';
 import { rerankJob } from '../contract/rerank.job.js';
 import { maxRerankTokens, quoteRerank } from '../contract/rerank.meter.js';
 import { RerankRequest } from '../contract/rerank.request.js';
@@ -17,7 +17,10 @@ export class RerankController {
 
   @Post('rerank')
   @ModelRoute(rerankDocument)
-  async rerank(@WireBody(RerankRequest) body: RerankRequest, @Exchange() http: HttpExchange): Promise<RerankResponse> {
+  async rerank(
+    @RequestBody(RerankRequest) body: RerankRequest,
+    @Exchange() http: HttpExchange,
+  ): Promise<RerankResponse> {
     const opened = await this.pipeline.open(http, { name: body.model, type: 'rerank' });
     const { maxInputTokens } = rerankMembers(opened.manifest);
     const payload = normalizeRerank(body);
@@ -41,7 +44,7 @@ export class RerankController {
   @ModelRoute(rerankDocument)
   @ApiExcludeEndpoint()
   async rerankNested(
-    @WireBody(RerankRequest) body: RerankRequest,
+    @RequestBody(RerankRequest) body: RerankRequest,
     @Exchange() http: HttpExchange,
   ): Promise<RerankResponse> {
     return await this.rerank(body, http);

@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { validateWire } from '#platform/validation';
+import { validateBody } from '#platform/validation';
 import { RerankRequest } from '../contract/rerank.request.js';
 import { normalizeRerank } from './rerank.normalizer.js';
 
 function read(body: object) {
-  return validateWire(RerankRequest, { model: 'm', query: 'q', ...body });
+  return validateBody(RerankRequest, { model: 'm', query: 'q', ...body });
 }
 
 describe('a rerank request', () => {
@@ -45,8 +45,8 @@ describe('a rerank request', () => {
   });
 
   it('becomes a job with the texts of its documents', () => {
-    const wire = read({ documents: [{ text: 'a' }, 'b'], max_tokens_per_doc: 64 });
-    expect(normalizeRerank(wire)).toEqual({ query: 'q', documents: ['a', 'b'], maxTokensPerDocument: 64 });
+    const body = read({ documents: [{ text: 'a' }, 'b'], max_tokens_per_doc: 64 });
+    expect(normalizeRerank(body)).toEqual({ query: 'q', documents: ['a', 'b'], maxTokensPerDocument: 64 });
     expect(normalizeRerank(read({ documents: ['a'] })).maxTokensPerDocument).toBeNull();
   });
 });

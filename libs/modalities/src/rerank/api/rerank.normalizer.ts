@@ -8,10 +8,10 @@ export function rerankMembers({ kindMembers }: ModelManifest): Pick<EmbeddingMem
 }
 
 /** Converts the request to the job payload. */
-export function normalizeRerank(wire: RerankRequest): RerankJobPayload {
+export function normalizeRerank(body: RerankRequest): RerankJobPayload {
   return {
-    query: wire.query,
-    documents: wire.documents.map((document) => textOf(document) ?? ''),
-    maxTokensPerDocument: wire.max_tokens_per_doc ?? null,
+    query: body.query,
+    documents: body.documents.map((document) => textOf(document) ?? ''),
+    maxTokensPerDocument: body.max_tokens_per_doc ?? null,
   };
 }

@@ -2,7 +2,7 @@ import { Controller, Inject, Post, type StreamableFile } from '@nestjs/common';
 import { noTokens } from '#common';
 import { AudioRelays, ModelRoute, RequestPipeline } from '#gateway';
 import { audioContentTypes, withAudioLength } from '#media';
-import { Exchange, type HttpExchange, WireBody } from '#platform/http';
+import { Exchange, type HttpExchange, RequestBody } from '#platform/http';
 import type { SpeechEvent } from '../contract/speech.events.js';
 import { speechJob, type SpeechJobPayload } from '../contract/speech.job.js';
 import { countCharacters, quoteSpeech } from '../contract/speech.meter.js';
@@ -22,7 +22,10 @@ export class SpeechController {
 
   @Post('speech')
   @ModelRoute(speechDocument)
-  async speak(@WireBody(SpeechRequest) body: SpeechRequest, @Exchange() http: HttpExchange): Promise<StreamableFile> {
+  async speak(
+    @RequestBody(SpeechRequest) body: SpeechRequest,
+    @Exchange() http: HttpExchange,
+  ): Promise<StreamableFile> {
     const opened = await this.pipeline.open(http, { name: body.model || undefined, type: 'tts' });
     const model = speechModel(opened.manifest);
     const { payload, handle, streaming } = normalizeSpeech(body, model);

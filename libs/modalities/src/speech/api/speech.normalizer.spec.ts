@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { validateWire } from '#platform/validation';
+import { validateBody } from '#platform/validation';
 import { SpeechRequest } from '../contract/speech.request.js';
 import type { SpeechModel } from './speech.model.js';
 import { normalizeSpeech } from './speech.normalizer.js';
@@ -19,13 +19,13 @@ const cloning: SpeechModel['cloning'] = {
   retention_days: 7,
 };
 
-function wire(members: Partial<SpeechRequest> = {}): SpeechRequest {
+function body(members: Partial<SpeechRequest> = {}): SpeechRequest {
   return { input: 'Hello.', ...members };
 }
 
 describe('normalizeSpeech', () => {
   it('uses the default voice, format and speed of the model', () => {
-    expect(normalizeSpeech(wire(), model)).toEqual({
+    expect(normalizeSpeech(body(), model)).toEqual({
       payload: { text: 'Hello.', voice: 'af_sky', sampleId: null, speed: 1, language: null, format: 'wav' },
       handle: null,
       streaming: false,
@@ -33,21 +33,21 @@ describe('normalizeSpeech', () => {
   });
 
   it.each(['sse', 'json', 7])('refuses a stream_format of %j by its name', (stream_format) => {
-    const asked = { ...wire(), stream_format } as SpeechRequest;
+    const asked = { ...body(), stream_format } as SpeechRequest;
     expect(() => normalizeSpeech(asked, model)).toThrow(
       expect.objectContaining({ code: 'INVALID_REQUEST', param: 'stream_format' }),
     );
-    expect(() => normalizeSpeech({ ...wire(), stream_format: 'audio' } as SpeechRequest, model)).not.toThrow();
+    expect(() => normalizeSpeech({ ...body(), stream_format: 'audio' } as SpeechRequest, model)).not.toThrow();
   });
 
   it('treats null as absent', () => {
     const nothing = null as unknown as undefined;
-    const { payload } = normalizeSpeech(wire({ voice: nothing, response_format: nothing, speed: nothing }), model);
+    const { payload } = normalizeSpeech(body({ voice: nothing, response_format: nothing, speed: nothing }), model);
     expect(payload).toMatchObject({ voice: 'af_sky', format: 'wav', speed: 1 });
   });
 
   it('uses the first voice of a model without the default one', () => {
-    expect(normalizeSpeech(wire(), { ...model, voices: ['male', 'female'] }).payload.voice).toBe('male');
+    expect(normalizeSpeech(body(), { ...model, voices: ['male', 'female'] }).payload.voice).toBe('male');
   });
 
   it.each([
@@ -58,27 +58,27 @@ describe('normalizeSpeech', () => {
     ['ash', ['male', 'female'], 'female'],
     ['shimmer', ['only'], 'only'],
   ])('uses a voice of the model for OpenAI’s %s', (voice, voices, expected) => {
-    expect(normalizeSpeech(wire({ voice }), { ...model, voices }).payload.voice).toBe(expected);
+    expect(normalizeSpeech(body({ voice }), { ...model, voices }).payload.voice).toBe(expected);
   });
 
   it('takes a voice as an object', () => {
-    expect(normalizeSpeech(wire({ voice: { id: 'am_adam' } }), model).payload.voice).toBe('am_adam');
-    expect(normalizeSpeech(wire({ voice: { id: '' } }), model).payload.voice).toBe('af_sky');
+    expect(normalizeSpeech(body({ voice: { id: 'am_adam' } }), model).payload.voice).toBe('am_adam');
+    expect(normalizeSpeech(body({ voice: { id: '' } }), model).payload.voice).toBe('af_sky');
     const handle = newVoiceHandle();
-    expect(normalizeSpeech(wire({ voice: { id: handle } }), { ...model, cloning }).handle).toBe(handle);
+    expect(normalizeSpeech(body({ voice: { id: handle } }), { ...model, cloning }).handle).toBe(handle);
   });
 
   it.each([7, {}, { id: 7 }, 'x'.repeat(513), { id: 'x'.repeat(513) }])(
     'refuses the voice %j by its field',
     (voice) => {
-      expect(() => validateWire(SpeechRequest, { input: 'Hello.', voice })).toThrow(
+      expect(() => validateBody(SpeechRequest, { input: 'Hello.', voice })).toThrow(
         expect.objectContaining({ code: 'INVALID_REQUEST', param: 'voice' }),
       );
     },
   );
 
   it.each(['nobody', 'AF_SKY', 'af_sky ', newVoiceHandle()])("rejects the voice %j and lists the model's", (voice) => {
-    expect(() => normalizeSpeech(wire({ voice }), model)).toThrow(
+    expect(() => normalizeSpeech(body({ voice }), model)).toThrow(
       expect.objectContaining({
         code: 'INVALID_REQUEST',
         param: 'voice',
@@ -88,15 +88,15 @@ describe('normalizeSpeech', () => {
   });
 
   it('rejects a format that the model does not write and lists its formats', () => {
-    expect(() => normalizeSpeech(wire({ response_format: 'opus' }), model)).toThrow(
+    expect(() => normalizeSpeech(body({ response_format: 'opus' }), model)).toThrow(
       expect.objectContaining({ param: 'response_format', message: expect.stringContaining('wav, mp3') as string }),
     );
   });
 
   it('returns a handle unchecked if the model clones voices', () => {
     const voice = newVoiceHandle();
-    const { payload, handle } = normalizeSpeech(wire({ voice }), { ...model, cloning });
+    const { payload, handle } = normalizeSpeech(body({ voice }), { ...model, cloning });
     expect([payload.voice, handle]).toEqual([null, voice]);
-    expect(() => normalizeSpeech(wire({ voice: 'vv_short' }), { ...model, cloning })).toThrow();
+    expect(() => normalizeSpeech(body({ voice: 'vv_short' }), { ...model, cloning })).toThrow();
   });
 });

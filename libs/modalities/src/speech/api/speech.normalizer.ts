@@ -20,16 +20,16 @@ export function unknownVoice({ id, voices }: SpeechModel): PlatformError {
   return invalidField(message, 'voice', 'invalid_enum_value');
 }
 
-function formatOf(wire: SpeechRequest, model: SpeechModel): SpeechFormat {
-  const format = wire.response_format ?? model.defaultFormat;
+function formatOf(body: SpeechRequest, model: SpeechModel): SpeechFormat {
+  const format = body.response_format ?? model.defaultFormat;
   if (model.formats.includes(format)) return format;
   const message = `response_format must be one that the model ${model.id} writes: ${model.formats.join(', ')}`;
   throw invalidField(message, 'response_format', 'invalid_enum_value');
 }
 
 /** OpenAI's name for a choice that this route does not have: the audio comes as bytes, never as events. */
-function checkStreamFormat(wire: SpeechRequest): void {
-  const format = (wire as { stream_format?: unknown }).stream_format ?? 'audio';
+function checkStreamFormat(body: SpeechRequest): void {
+  const format = (body as { stream_format?: unknown }).stream_format ?? 'audio';
   if (format === 'audio') return;
   throw invalidField('stream_format must be audio; with streaming the bytes come as they are made.', 'stream_format');
 }
@@ -42,22 +42,22 @@ function voiceOf({ voice }: SpeechRequest, model: SpeechModel): string {
 }
 
 /** Throws `INVALID_REQUEST` naming the field that the model cannot fulfil. Null counts as absent. */
-export function normalizeSpeech(wire: SpeechRequest, model: SpeechModel): NormalizedSpeech {
-  checkStreamFormat(wire);
-  const format = formatOf(wire, model);
-  const voice = voiceOf(wire, model);
+export function normalizeSpeech(body: SpeechRequest, model: SpeechModel): NormalizedSpeech {
+  checkStreamFormat(body);
+  const format = formatOf(body, model);
+  const voice = voiceOf(body, model);
   const isHandle = !model.voices.includes(voice) && model.cloning !== null && isVoiceHandle(voice);
   if (!isHandle && !model.voices.includes(voice)) throw unknownVoice(model);
   return {
     payload: {
-      text: wire.input,
+      text: body.input,
       voice: isHandle ? null : voice,
       sampleId: null,
-      speed: wire.speed ?? 1,
-      language: wire.language ?? null,
+      speed: body.speed ?? 1,
+      language: body.language ?? null,
       format,
     },
     handle: isHandle ? voice : null,
-    streaming: wire.streaming ?? false,
+    streaming: body.streaming ?? false,
   };
 }

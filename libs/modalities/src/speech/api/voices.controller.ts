@@ -2,7 +2,7 @@ import { Controller, Inject, Post } from '@nestjs/common';
 import { invalidField, ModelRoute, RequestPipeline } from '#gateway';
 import { MediaTools } from '#media';
 import type { VoiceCloning } from '#model-registry/manifest';
-import { Exchange, type HttpExchange, WireBody } from '#platform/http';
+import { Exchange, type HttpExchange, RequestBody } from '#platform/http';
 import { maxSampleBytes, VoiceRequest } from '../contract/voice.request.js';
 import type { VoiceResponse } from '../contract/voice.response.js';
 import { voicesDocument } from './speech.document.js';
@@ -28,7 +28,7 @@ export class VoicesController {
   @Post('voices')
   @ModelRoute(voicesDocument, { multipart: { maxFileBytes: maxSampleBytes, maxFiles: 1, only: true } })
   async create(
-    @WireBody(VoiceRequest) { file, model: name }: VoiceRequest,
+    @RequestBody(VoiceRequest) { file, model: name }: VoiceRequest,
     @Exchange() http: HttpExchange,
   ): Promise<VoiceResponse> {
     // Forms send an empty text for an empty field.

@@ -1,6 +1,6 @@
 import { Controller, Inject, Post } from '@nestjs/common';
 import { MediaArtifacts, ModelRoute, RequestPipeline } from '#gateway';
-import { Exchange, type HttpExchange, type StreamedResponse, WireBody } from '#platform/http';
+import { Exchange, type HttpExchange, type StreamedResponse, RequestBody } from '#platform/http';
 import type { TranscriptionEvent } from '../contract/transcription.events.js';
 import { transcriptionJob, type TranscriptionJobPayload } from '../contract/transcription.job.js';
 import { boundTranscription, quoteTranscription } from '../contract/transcription.meter.js';
@@ -41,7 +41,7 @@ export class TranscriptionController {
   @Post('audio/transcriptions')
   @ModelRoute(transcriptionDocument, { multipart: { maxFileBytes, maxFiles: 1, only: true } })
   async transcribe(
-    @WireBody(TranscriptionRequest) body: TranscriptionRequest,
+    @RequestBody(TranscriptionRequest) body: TranscriptionRequest,
     @Exchange() http: HttpExchange,
   ): Promise<TranscriptionResult['body'] | StreamedResponse> {
     const normalized = normalizeTranscription(body);
@@ -53,7 +53,7 @@ export class TranscriptionController {
   @Post('audio/translations')
   @ModelRoute(translationDocument, { multipart: { maxFileBytes, maxFiles: 1, only: true } })
   async translate(
-    @WireBody(TranslationRequest) body: TranslationRequest,
+    @RequestBody(TranslationRequest) body: TranslationRequest,
     @Exchange() http: HttpExchange,
   ): Promise<TranscriptionResult['body']> {
     const normalized = normalizeTranslation(body);
@@ -64,7 +64,7 @@ export class TranscriptionController {
   @Post('video/transcriptions')
   @ModelRoute(videoTranscriptionDocument)
   async transcribeVideo(
-    @WireBody(VideoTranscriptionRequest) body: VideoTranscriptionRequest,
+    @RequestBody(VideoTranscriptionRequest) body: VideoTranscriptionRequest,
     @Exchange() http: HttpExchange,
   ): Promise<TranscriptionResult['body']> {
     const { collect } = await this.prepare(http, undefined, { options: plainTranscript }, { url: body.url });

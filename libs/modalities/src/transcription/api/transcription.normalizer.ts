@@ -27,17 +27,17 @@ const granularities = ['word', 'segment'];
 const languageTag = /^([a-z]{2,3})(?:[-_][a-z0-9]{2,8})*$/i;
 
 /** Throws `INVALID_REQUEST` naming the field. */
-export function normalizeTranscription(wire: TranscriptionRequest): NormalizedTranscription {
-  const format = wire.response_format ?? 'json';
-  const shown = shownTimes(wire, format);
+export function normalizeTranscription(body: TranscriptionRequest): NormalizedTranscription {
+  const format = body.response_format ?? 'json';
+  const shown = shownTimes(body, format);
   return {
     format,
-    streams: streamsText(wire, format),
+    streams: streamsText(body, format),
     shown,
     options: {
-      language: languageOf(wire.language),
-      prompt: wire.prompt ?? null,
-      temperature: wire.temperature ?? null,
+      language: languageOf(body.language),
+      prompt: body.prompt ?? null,
+      temperature: body.temperature ?? null,
       timestamps: detailOf(shown, format),
     },
   };
@@ -53,13 +53,13 @@ export function requireTranslation({ id, family }: Pick<ModelManifest, 'id' | 'f
 }
 
 /** Throws as `normalizeTranscription` does. */
-export function normalizeTranslation({ file, ...wire }: TranslationRequest): NormalizedTranscription {
-  const normalized = normalizeTranscription({ file, ...wire });
+export function normalizeTranslation({ file, ...body }: TranslationRequest): NormalizedTranscription {
+  const normalized = normalizeTranscription({ file, ...body });
   return { ...normalized, options: { ...normalized.options, translate: true } };
 }
 
-function shownTimes(wire: TranscriptionRequest, format: TranscriptionFormat): NormalizedTranscription['shown'] {
-  const asked = wire.timestamp_granularities ?? [];
+function shownTimes(body: TranscriptionRequest, format: TranscriptionFormat): NormalizedTranscription['shown'] {
+  const asked = body.timestamp_granularities ?? [];
   const unknown = asked.find((name) => !granularities.includes(name));
   if (unknown !== undefined) {
     throw invalid('timestamp_granularities', `may hold ${granularities.join(' and ')}`);
@@ -67,7 +67,7 @@ function shownTimes(wire: TranscriptionRequest, format: TranscriptionFormat): No
   if (format === 'verbose_json') {
     return { words: asked.includes('word'), segments: asked.length === 0 || asked.includes('segment') };
   }
-  const both = format === 'json' && wire.timestamps === true;
+  const both = format === 'json' && body.timestamps === true;
   return { words: both, segments: both };
 }
 

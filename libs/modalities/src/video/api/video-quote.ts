@@ -19,48 +19,48 @@ export interface QuoteParts {
  * Returns what a job of these inputs would use. Rejects with the same field errors as queueing it, and as `measure`
  * does.
  */
-export async function quotedUnits(wire: QuoteVideoRequest, parts: QuoteParts): Promise<VideoUnits> {
+export async function quotedUnits(body: QuoteVideoRequest, parts: QuoteParts): Promise<VideoUnits> {
   const { model } = parts;
-  if (!model.inputs.has('video_url')) refuseFields(wire, ['video_url'], model);
-  refuseOfKind(wire, model);
-  return await (model.kind === 'upscaler' ? unitsOfUpscaler(wire, parts) : unitsOfMaker(wire, parts));
+  if (!model.inputs.has('video_url')) refuseFields(body, ['video_url'], model);
+  refuseOfKind(body, model);
+  return await (model.kind === 'upscaler' ? unitsOfUpscaler(body, parts) : unitsOfMaker(body, parts));
 }
 
-async function unitsOfUpscaler(wire: QuoteVideoRequest, parts: QuoteParts): Promise<VideoUnits> {
+async function unitsOfUpscaler(body: QuoteVideoRequest, parts: QuoteParts): Promise<VideoUnits> {
   const { model, pricing } = parts;
-  const factor = factorOf(wire.upscale_factor, model);
+  const factor = factorOf(body.upscale_factor, model);
   refuseUnpriced(model, pricing, { unit: unitOfUpscaling(factor), param: 'upscale_factor' });
-  const seconds = (await secondsOfSource(wire, parts)) ?? secondsOf(wire.duration);
+  const seconds = (await secondsOfSource(body, parts)) ?? secondsOf(body.duration);
   if (seconds !== null) return unitsOfUpscaling({ seconds, factor });
   const message =
     'reference_video_total_duration or video_url is required: the price depends on the length of the source.';
   throw invalidField(message, 'reference_video_total_duration', 'required');
 }
 
-async function unitsOfMaker(wire: QuoteVideoRequest, parts: QuoteParts): Promise<VideoUnits> {
+async function unitsOfMaker(body: QuoteVideoRequest, parts: QuoteParts): Promise<VideoUnits> {
   const { model, pricing } = parts;
-  if (hasSource(wire, model)) {
-    if (isGiven(wire.resolution)) {
+  if (hasSource(body, model)) {
+    if (isGiven(body.resolution)) {
       throw invalidField('resolution does not go with a source: the size is that of the source.', 'resolution');
     }
     refuseUnpriced(model, pricing, { unit: unitOfMaking(pricing, null), param: 'video_url' });
   }
-  const sourceSeconds = await secondsOfSource(wire, parts);
+  const sourceSeconds = await secondsOfSource(body, parts);
   if (sourceSeconds !== null) return unitsOfMaking(pricing, { seconds: sourceSeconds, resolution: null });
-  const resolution = wire.resolution ?? model.resolutions[0] ?? null;
+  const resolution = body.resolution ?? model.resolutions[0] ?? null;
   refuseUnpriced(model, pricing, { unit: unitOfMaking(pricing, resolution), param: 'resolution' });
-  return unitsOfMaking(pricing, { seconds: secondsOf(wire.duration) ?? openSecondsOf(model), resolution });
+  return unitsOfMaking(pricing, { seconds: secondsOf(body.duration) ?? openSecondsOf(model), resolution });
 }
 
 /** Models that take no video are charged by what they make, even if a request names one. */
-function hasSource(wire: QuoteVideoRequest, { inputs }: VideoModel): boolean {
-  return inputs.has('video_url') && (isGiven(wire.video_url) || isGiven(wire.reference_video_total_duration));
+function hasSource(body: QuoteVideoRequest, { inputs }: VideoModel): boolean {
+  return inputs.has('video_url') && (isGiven(body.video_url) || isGiven(body.reference_video_total_duration));
 }
 
 /** Returns null if the request names no source. */
-async function secondsOfSource(wire: QuoteVideoRequest, { model, measure }: QuoteParts): Promise<number | null> {
-  const { video_url: url, reference_video_total_duration: given } = wire;
-  if (!hasSource(wire, model)) return null;
+async function secondsOfSource(body: QuoteVideoRequest, { model, measure }: QuoteParts): Promise<number | null> {
+  const { video_url: url, reference_video_total_duration: given } = body;
+  if (!hasSource(body, model)) return null;
   if (!isGiven(given)) return isGiven(url) ? await measure(url) : null;
   refuseLongSource(model, given);
   return given;

@@ -1,6 +1,6 @@
 import { Controller, Inject, Post, type StreamableFile } from '@nestjs/common';
 import { type MediaTiming, ModelRoute, QueuedMedia } from '#gateway';
-import { ApiRoute, Exchange, type HttpExchange, LargeBody, WireBody } from '#platform/http';
+import { ApiRoute, Exchange, type HttpExchange, LargeBody, RequestBody } from '#platform/http';
 import {
   CompleteVideoRequest,
   QueueVideoRequest,
@@ -25,7 +25,7 @@ export class VideoController {
   @LargeBody()
   @ApiRoute(documents.quote)
   async quote(
-    @WireBody(QuoteVideoRequest) body: QuoteVideoRequest,
+    @RequestBody(QuoteVideoRequest) body: QuoteVideoRequest,
     @Exchange() http: HttpExchange,
   ): Promise<VideoQuoteResponse> {
     return await this.videos.quote(http, body);
@@ -33,14 +33,17 @@ export class VideoController {
 
   @Post('queue')
   @ModelRoute(documents.queue, { responseOfJob: presentQueuedVideo })
-  async queue(@WireBody(QueueVideoRequest) body: QueueVideoRequest, @Exchange() http: HttpExchange): Promise<object> {
+  async queue(
+    @RequestBody(QueueVideoRequest) body: QueueVideoRequest,
+    @Exchange() http: HttpExchange,
+  ): Promise<object> {
     return await this.videos.queue(http, body);
   }
 
   @Post('retrieve')
   @ModelRoute(documents.retrieve, { free: true })
   async retrieve(
-    @WireBody(RetrieveVideoRequest) body: RetrieveVideoRequest,
+    @RequestBody(RetrieveVideoRequest) body: RetrieveVideoRequest,
     @Exchange() http: HttpExchange,
   ): Promise<MediaTiming | StreamableFile | PolicyFailureResponse> {
     return await this.media
@@ -51,7 +54,7 @@ export class VideoController {
   @Post('complete')
   @ModelRoute(documents.complete, { free: true })
   async complete(
-    @WireBody(CompleteVideoRequest) body: CompleteVideoRequest,
+    @RequestBody(CompleteVideoRequest) body: CompleteVideoRequest,
     @Exchange() http: HttpExchange,
   ): Promise<{ success: boolean }> {
     return await this.media.complete(http, body, types);

@@ -22,13 +22,13 @@ const model: VideoModel = {
   privateDelivery: false,
   consent: null,
 };
-const wire = (more: Partial<QueueVideoRequest>): QueueVideoRequest => ({ model: 'm', duration: '2s', ...more });
+const body = (more: Partial<QueueVideoRequest>): QueueVideoRequest => ({ model: 'm', duration: '2s', ...more });
 const both = { image_url: 'a', end_image_url: 'b' };
 
 describe('a request for a video between images', () => {
   it('has its images in the order of their frames, with keyframes at 24 per second', () => {
     const keyframes = [{ image_url: 'k', frame_index: 24 }];
-    expect(normalizeVideo(wire({ ...both, keyframes, fps: 12 }), model)).toMatchObject({
+    expect(normalizeVideo(body({ ...both, keyframes, fps: 12 }), model)).toMatchObject({
       operation: 'between',
       frames: 24,
       fps: 12,
@@ -43,7 +43,7 @@ describe('a request for a video between images', () => {
   });
 
   it('lasts five seconds by default', () => {
-    expect(normalizeVideo(wire({ ...both, duration: 'auto' }), model)).toMatchObject({ seconds: 5, frames: 120 });
+    expect(normalizeVideo(body({ ...both, duration: 'auto' }), model)).toMatchObject({ seconds: 5, frames: 120 });
   });
 
   it.each([
@@ -56,7 +56,7 @@ describe('a request for a video between images', () => {
     [{ ...both, video_url: 'v' }, 'image_url'],
     [{ ...both, consents: { seedance: {} } } as Partial<QueueVideoRequest>, 'consents.seedance'],
   ])('is rejected with the invalid field: %j', (more, param) => {
-    expect(() => normalizeVideo(wire(more), model)).toThrow(
+    expect(() => normalizeVideo(body(more), model)).toThrow(
       expect.objectContaining({ code: 'INVALID_REQUEST', param }),
     );
   });
@@ -66,7 +66,7 @@ describe('a request for a larger video', () => {
   const upscaler: VideoModel = { ...model, kind: 'upscaler', inputs: new Set(['video_url']) };
 
   it('accepts the default factor, any duration and an empty prompt', () => {
-    const plan = normalizeVideo(wire({ duration: '7s', video_url: 'v', prompt: '', audio: false }), upscaler);
+    const plan = normalizeVideo(body({ duration: '7s', video_url: 'v', prompt: '', audio: false }), upscaler);
     expect(plan).toEqual({ operation: 'upscale', audio: false, video: 'v', factor: 2 });
   });
 
@@ -77,7 +77,7 @@ describe('a request for a larger video', () => {
     [{ video_url: 'v', upscale_factor: 1 }, 'upscale_factor'],
     [{}, 'video_url'],
   ])('is rejected with the invalid field: %j', (more, param) => {
-    expect(() => normalizeVideo(wire(more), upscaler)).toThrow(expect.objectContaining({ param }));
+    expect(() => normalizeVideo(body(more), upscaler)).toThrow(expect.objectContaining({ param }));
   });
 });
 
@@ -96,7 +96,7 @@ describe('a request for a video from text', () => {
   const words = { prompt: 'a boat at a pier' };
 
   it('uses the first values that the model lists and a random seed by default', () => {
-    const plan = normalizeVideo(wire({ ...words, duration: 'auto' }), generator);
+    const plan = normalizeVideo(body({ ...words, duration: 'auto' }), generator);
     expect(plan).toMatchObject({
       operation: 'from-text',
       ...words,
@@ -108,17 +108,17 @@ describe('a request for a video from text', () => {
       frames: 16,
       resolution: '256p',
     });
-    expect(normalizeVideo(wire({ ...words, duration: 'auto' }), generator)).not.toEqual(plan);
+    expect(normalizeVideo(body({ ...words, duration: 'auto' }), generator)).not.toEqual(plan);
   });
 
   it('takes the default of audio, which a model without a choice has too', () => {
-    const plan = normalizeVideo(wire({ ...words, duration: '2s', audio: true }), generator);
+    const plan = normalizeVideo(body({ ...words, duration: '2s', audio: true }), generator);
     expect(plan).toMatchObject({ operation: 'from-text', audio: true });
   });
 
   it('limits the characters of the prompt, whatever they are', () => {
     const prompt = '😀'.repeat(40);
-    expect(normalizeVideo(wire({ prompt, duration: 'auto' }), generator)).toMatchObject({ prompt });
+    expect(normalizeVideo(body({ prompt, duration: 'auto' }), generator)).toMatchObject({ prompt });
   });
 
   it('has the requested shape, size, length and seed', () => {
@@ -130,7 +130,7 @@ describe('a request for a video from text', () => {
       seed: 0,
       negative_prompt: 'rain',
     };
-    expect(normalizeVideo(wire({ ...words, ...chosen }), { ...generator, sizeDivisor: 16 })).toMatchObject({
+    expect(normalizeVideo(body({ ...words, ...chosen }), { ...generator, sizeDivisor: 16 })).toMatchObject({
       negativePrompt: 'rain',
       width: 480,
       height: 848,
@@ -152,7 +152,7 @@ describe('a request for a video from text', () => {
     [{ ...words, audio: false }, 'audio'],
     [{ ...words, upscale_factor: 2 }, 'upscale_factor'],
   ])('is rejected with the invalid field: %j', (more, param) => {
-    expect(() => normalizeVideo(wire(more as Partial<QueueVideoRequest>), generator)).toThrow(
+    expect(() => normalizeVideo(body(more as Partial<QueueVideoRequest>), generator)).toThrow(
       expect.objectContaining({ code: 'INVALID_REQUEST', param }),
     );
   });

@@ -31,23 +31,23 @@ export type VideoPlan = { audio: boolean } & (
 );
 
 /** Throws `INVALID_REQUEST` naming the field that the model does not take, or whose value is invalid. */
-export function normalizeVideo(wire: QueueVideoRequest, model: VideoModel): VideoPlan {
-  refuseForeignFields(wire, model);
-  const audio = wire.audio ?? true;
+export function normalizeVideo(body: QueueVideoRequest, model: VideoModel): VideoPlan {
+  refuseForeignFields(body, model);
+  const audio = body.audio ?? true;
   if (model.kind === 'upscaler') {
-    const { video_url: video } = wire;
+    const { video_url: video } = body;
     if (!isGiven(video)) throw invalidField('video_url is required: it is what is upscaled.', 'video_url', 'required');
-    return { operation: 'upscale', audio, video, factor: factorOf(wire.upscale_factor, model) };
+    return { operation: 'upscale', audio, video, factor: factorOf(body.upscale_factor, model) };
   }
-  const fps = wire.fps ?? model.frameRates[0] ?? keyframeRate;
+  const fps = body.fps ?? model.frameRates[0] ?? keyframeRate;
   checkOneOf('fps', fps, model.frameRates);
-  if (model.kind === 'generator') return { audio, ...planFromText(wire, model, fps) };
-  const { video_url: video } = wire;
-  if (isGiven(video)) return doubling(wire, video, audio);
-  const seconds = secondsOf(wire.duration) ?? openSecondsOf(model);
+  if (model.kind === 'generator') return { audio, ...planFromText(body, model, fps) };
+  const { video_url: video } = body;
+  if (isGiven(video)) return doubling(body, video, audio);
+  const seconds = secondsOf(body.duration) ?? openSecondsOf(model);
   const frames = Math.max(2, Math.round(seconds * fps));
-  const resolution = wire.resolution ?? model.resolutions[0] ?? null;
-  const images = placed(wire, { seconds, fps, frames });
+  const resolution = body.resolution ?? model.resolutions[0] ?? null;
+  const images = placed(body, { seconds, fps, frames });
   return { operation: 'between', audio, images, seconds, fps, frames, resolution };
 }
 
@@ -58,17 +58,17 @@ export function factorOf(wanted: number | null | undefined, { factors }: VideoMo
   return factor as 1 | 2 | 4;
 }
 
-function doubling(wire: QueueVideoRequest, video: string, audio: boolean): VideoPlan {
+function doubling(body: QueueVideoRequest, video: string, audio: boolean): VideoPlan {
   const fields = ['image_url', 'end_image_url', 'keyframes', 'fps', 'resolution'] as const;
-  const beside = fields.find((field) => isGiven(wire[field]));
+  const beside = fields.find((field) => isGiven(body[field]));
   if (beside === undefined) return { operation: 'double-rate', audio, video };
   const message = `${beside} does not go with video_url: its frames and their size are those of the video, twice as many.`;
   throw invalidField(message, beside);
 }
 
-function placed(wire: QueueVideoRequest, video: { seconds: number; fps: number; frames: number }): PlacedImage[] {
-  const { image_url: first, end_image_url: last } = wire;
-  const images = (wire.keyframes ?? []).map((keyframe, index) => keyImage(keyframe, index, video));
+function placed(body: QueueVideoRequest, video: { seconds: number; fps: number; frames: number }): PlacedImage[] {
+  const { image_url: first, end_image_url: last } = body;
+  const images = (body.keyframes ?? []).map((keyframe, index) => keyImage(keyframe, index, video));
   if (isGiven(first)) images.push({ url: first, param: 'image_url', place: 0 });
   if (isGiven(last)) images.push({ url: last, param: 'end_image_url', place: video.frames - 1 });
   if (images.length < 2) {

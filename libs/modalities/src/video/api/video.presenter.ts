@@ -15,12 +15,12 @@ const roles = [
 ] as const;
 
 /** The 409 response to a client that has not confirmed what the model requires. */
-export function presentNeededConsent(wire: QueueVideoRequest, consent: ConsentFlow): NeededConsentResponse {
+export function presentNeededConsent(body: QueueVideoRequest, consent: ConsentFlow): NeededConsentResponse {
   const { flow, consent_version, policy_text, docs_url } = consent;
   return {
     error: { code: 'needs_consent', message: `This model needs confirmations: send consents.${flow}.` },
     consent_flow: flow,
-    face_media_roles: roles.filter(([field]) => isGiven(wire[field])).map(([, role]) => role),
+    face_media_roles: roles.filter(([field]) => isGiven(body[field])).map(([, role]) => role),
     consent: { consent_version, policy_text },
     docs_url,
   };

@@ -29,37 +29,37 @@ const optionalInputs = [
 const consentFields = ['confirmed_terms_and_privacy', 'confirmed_legal_right', 'confirmed_screening_acknowledged'];
 
 /** Throws `INVALID_REQUEST` for the first field that the model does not take, or whose value is unknown. */
-export function refuseForeignFields(wire: QueueVideoRequest, model: VideoModel): void {
+export function refuseForeignFields(body: QueueVideoRequest, model: VideoModel): void {
   const foreign = optionalInputs.filter((field) => !model.inputs.has(field));
-  refuseFields(wire, foreign, model);
+  refuseFields(body, foreign, model);
   // The documented default changes nothing, and clients send it.
-  if (wire.audio === false && !model.audioConfigurable) {
+  if (body.audio === false && !model.audioConfigurable) {
     throw invalidField(`audio cannot be chosen with the model ${model.id}.`, 'audio');
   }
-  refuseConsents(wire, model);
-  if (isGiven(wire.prompt) && model.kind !== 'upscaler') checkLength('prompt', wire.prompt, model.promptCharacters);
-  refuseOfKind(wire, model);
+  refuseConsents(body, model);
+  if (isGiven(body.prompt) && model.kind !== 'upscaler') checkLength('prompt', body.prompt, model.promptCharacters);
+  refuseOfKind(body, model);
 }
 
 /** Throws `INVALID_REQUEST` for fields that models of this kind do not take, or not with this value. */
-export function refuseOfKind(wire: QueueVideoRequest | QuoteVideoRequest, model: VideoModel): void {
-  if (model.kind === 'upscaler') refuseForUpscalers(wire, model);
-  else refuseForMakers(wire, model);
+export function refuseOfKind(body: QueueVideoRequest | QuoteVideoRequest, model: VideoModel): void {
+  if (model.kind === 'upscaler') refuseForUpscalers(body, model);
+  else refuseForMakers(body, model);
 }
 
-function refuseForUpscalers(wire: Partial<QueueVideoRequest>, { id }: VideoModel): void {
+function refuseForUpscalers(body: Partial<QueueVideoRequest>, { id }: VideoModel): void {
   const fields = ['prompt', 'resolution', 'aspect_ratio'] as const;
-  const field = fields.find((name) => isGiven(wire[name]) && (name !== 'prompt' || wire.prompt !== ''));
+  const field = fields.find((name) => isGiven(body[name]) && (name !== 'prompt' || body.prompt !== ''));
   if (field !== undefined) throw invalidField(`${field} is not taken by the upscaler ${id}.`, field);
 }
 
-function refuseForMakers(wire: QuoteVideoRequest, model: VideoModel): void {
-  const { upscale_factor: factor, duration } = wire;
+function refuseForMakers(body: QuoteVideoRequest, model: VideoModel): void {
+  const { upscale_factor: factor, duration } = body;
   if (isGiven(factor)) throw invalidField('upscale_factor is for upscalers.', 'upscale_factor');
   const spelled = model.durations.find((known) => known.toLowerCase() === duration.toLowerCase());
   refuseUnknown('duration', spelled ?? duration, model.durations);
-  if (isGiven(wire.aspect_ratio)) refuseUnknown('aspect_ratio', wire.aspect_ratio, model.aspectRatios);
-  if (isGiven(wire.resolution)) refuseUnknown('resolution', wire.resolution, model.resolutions);
+  if (isGiven(body.aspect_ratio)) refuseUnknown('aspect_ratio', body.aspect_ratio, model.aspectRatios);
+  if (isGiven(body.resolution)) refuseUnknown('resolution', body.resolution, model.resolutions);
 }
 
 function refuseUnknown(field: string, value: string, known: readonly string[]): void {

@@ -5,7 +5,7 @@ import { PlatformError } from '#common';
 import { DownloadUrls, type JobRunner, MediaArtifacts, RequestPipeline, StoreBudgets } from '#gateway';
 import type { ApiConfig } from '#platform/config';
 import { HttpExchange } from '#platform/http';
-import { validateWire } from '#platform/validation';
+import { validateBody } from '#platform/validation';
 import { exampleManifest } from '#test/example-manifest';
 import type { Pricing } from '#model-registry/manifest';
 import { QueueVideoRequest, QuoteVideoRequest } from '../contract/video.request.js';
@@ -121,7 +121,7 @@ async function quote(
   const done: string[] = [];
   const body = { model: 'm', duration: 'auto', ...wire };
   const response = await run({ manifest: manifestOf(kind), pricing, done, ...more }, async (videos, http) =>
-    videos.quote(http, validateWire(QuoteVideoRequest, body)),
+    videos.quote(http, validateBody(QuoteVideoRequest, body)),
   );
   return { ...response, done };
 }
@@ -207,7 +207,7 @@ describe('a video that is delivered by link', () => {
     const manifest = manifestOf('generator', { private_delivery: true });
     const body = { model: 'm', duration: '5s', resolution: '480p', prompt: 'A boat.' };
     const response = await run({ manifest, pricing, lifetimes, ...availability }, async (videos, http) =>
-      videos.queue(http, validateWire(QueueVideoRequest, body)),
+      videos.queue(http, validateBody(QueueVideoRequest, body)),
     );
     return { response, lifetimes };
   }

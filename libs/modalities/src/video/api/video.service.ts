@@ -35,21 +35,21 @@ export class VideoService {
     @Inject(ApiConfig) private readonly config: Pick<ApiConfig, 'mediaDeadlineMs'>,
   ) {}
 
-  async quote(http: HttpExchange, wire: QuoteVideoRequest): Promise<VideoQuoteResponse> {
-    const opened = await this.pipeline.open(http, { name: wire.model, type: 'video' });
+  async quote(http: HttpExchange, body: QuoteVideoRequest): Promise<VideoQuoteResponse> {
+    const opened = await this.pipeline.open(http, { name: body.model, type: 'video' });
     const model = videoModel(opened.manifest);
     const pricing = (await opened.price()).pricing;
-    const units = await quotedUnits(wire, { model, pricing, measure: (url) => this.measure(opened, model, url) });
+    const units = await quotedUnits(body, { model, pricing, measure: (url) => this.measure(opened, model, url) });
     return { quote: displayNanos(quoteVideo(units, pricing)) };
   }
 
-  async queue(http: HttpExchange, wire: QueueVideoRequest): Promise<object> {
-    const opened = await this.pipeline.open(http, { name: wire.model, type: 'video' });
+  async queue(http: HttpExchange, body: QueueVideoRequest): Promise<object> {
+    const opened = await this.pipeline.open(http, { name: body.model, type: 'video' });
     const model = videoModel(opened.manifest);
-    const plan = normalizeVideo(wire, model);
-    if (model.consent !== null && !isGiven(wire.consents?.[model.consent.flow])) {
+    const plan = normalizeVideo(body, model);
+    if (model.consent !== null && !isGiven(body.consents?.[model.consent.flow])) {
       void http.reply.status(409).header('x-should-retry', 'false');
-      return presentNeededConsent(wire, model.consent);
+      return presentNeededConsent(body, model.consent);
     }
     opened.requireEnabled();
     // Checked before anything is fetched for a result that could not be written.

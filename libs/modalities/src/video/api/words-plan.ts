@@ -25,17 +25,17 @@ export interface WordsPlan {
 const openShape = { width: 16, height: 9 };
 
 /** Throws `INVALID_REQUEST` naming the missing field; unsupported ones were rejected before. */
-export function planFromText(wire: QueueVideoRequest, model: VideoModel, fps: number): WordsPlan {
-  const { prompt } = wire;
+export function planFromText(body: QueueVideoRequest, model: VideoModel, fps: number): WordsPlan {
+  const { prompt } = body;
   if (!isGiven(prompt) || prompt === '')
     throw invalidField('prompt is required: it is what is to be seen.', 'prompt', 'required');
-  const seconds = secondsOf(wire.duration) ?? openSecondsOf(model);
-  const resolution = wire.resolution ?? model.resolutions[0] ?? null;
-  const shapes = [wire.aspect_ratio, ...model.aspectRatios].map((ratio) => readRatio(ratio ?? ''));
+  const seconds = secondsOf(body.duration) ?? openSecondsOf(model);
+  const resolution = body.resolution ?? model.resolutions[0] ?? null;
+  const shapes = [body.aspect_ratio, ...model.aspectRatios].map((ratio) => readRatio(ratio ?? ''));
   return {
     operation: 'from-text',
     prompt,
-    negativePrompt: wire.negative_prompt ?? '',
+    negativePrompt: body.negative_prompt ?? '',
     ...madeSize(shapes.find((shape) => shape !== null) ?? openShape, {
       short: shortSideOf(resolution) ?? model.shortSide,
       divisor: model.sizeDivisor,
@@ -44,7 +44,7 @@ export function planFromText(wire: QueueVideoRequest, model: VideoModel, fps: nu
     fps,
     frames: Math.max(1, Math.round(seconds * fps)),
     // Chosen here, so that a job that restarts on another worker makes the same video.
-    seed: isGiven(wire.seed) ? wire.seed : randomInt(largestSeed),
+    seed: isGiven(body.seed) ? body.seed : randomInt(largestSeed),
     resolution,
   };
 }

@@ -1,6 +1,6 @@
 import { Controller, Inject, Post } from '@nestjs/common';
 import { collectEvents, ModelRoute, RequestPipeline } from '#gateway';
-import { Exchange, type HttpExchange, type StreamedResponse, WireBody } from '#platform/http';
+import { Exchange, type HttpExchange, type StreamedResponse, RequestBody } from '#platform/http';
 import { ChatCompletionRequest } from '../../contract/chat.request.js';
 import type { ChatCompletionResponse } from '../../contract/chat.response.js';
 import { chatDocument } from './chat.document.js';
@@ -17,7 +17,7 @@ export class ChatController {
   @Post('completions')
   @ModelRoute(chatDocument)
   async complete(
-    @WireBody(ChatCompletionRequest) body: ChatCompletionRequest,
+    @RequestBody(ChatCompletionRequest) body: ChatCompletionRequest,
     @Exchange() http: HttpExchange,
   ): Promise<ChatCompletionResponse | StreamedResponse> {
     const { id: requestId } = http.request;

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { PlatformError } from '#common';
 import type { ModelRequest } from '#gateway';
-import { validateWire } from '#platform/validation';
+import { validateBody } from '#platform/validation';
 import { createHostIdentity } from '#tee';
 import { sealText } from '#tee/sealing';
 import { ChatCompletionRequest } from '../../contract/chat.request.js';
@@ -26,7 +26,7 @@ interface Situation {
 }
 
 function routeOf(changes: object = {}, { headers: given = headers, suffix = {} }: Situation = {}) {
-  const wire = validateWire(ChatCompletionRequest, structuredClone({ ...sealed, ...changes }));
+  const wire = validateBody(ChatCompletionRequest, structuredClone({ ...sealed, ...changes }));
   const opened = { manifest: { id: 'tiny' }, resolved: { suffix }, requireServed: () => undefined };
   const hosts = {
     of: (modelId: string) =>

@@ -1,6 +1,6 @@
 import { Controller, Inject, Post } from '@nestjs/common';
 import { collectEvents, ModelRoute, RequestPipeline } from '#gateway';
-import { Exchange, type HttpExchange, type StreamedResponse, WireBody } from '#platform/http';
+import { Exchange, type HttpExchange, type StreamedResponse, RequestBody } from '#platform/http';
 import { CompletionRequest } from '../../contract/completions/completion.request.js';
 import type { CompletionResponse } from '../../contract/completions/completion.response.js';
 import { ChatStarter } from '../chat/chat.starter.js';
@@ -24,7 +24,7 @@ export class CompletionsController {
   @Post('completions')
   @ModelRoute(completionsDocument)
   async complete(
-    @WireBody(CompletionRequest) body: CompletionRequest,
+    @RequestBody(CompletionRequest) body: CompletionRequest,
     @Exchange() http: HttpExchange,
   ): Promise<CompletionResponse | StreamedResponse> {
     const { id: requestId } = http.request;

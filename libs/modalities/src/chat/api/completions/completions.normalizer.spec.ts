@@ -3,7 +3,7 @@ import { validateSync } from 'class-validator';
 import { describe, expect, it } from 'vitest';
 import { PlatformError } from '#common';
 import { noCapabilities } from '#model-registry/manifest';
-import { validateWire } from '#platform/validation';
+import { validateBody } from '#platform/validation';
 import { ChatJobPayload } from '../../contract/chat.job.js';
 import { CompletionRequest } from '../../contract/completions/completion.request.js';
 import { normalizeChat } from '../job/chat.normalizer.js';
@@ -22,7 +22,7 @@ const model = {
 };
 
 function normalize(changes: object) {
-  const wire = validateWire(CompletionRequest, { model: 'tiny', prompt: 'Once', ...changes });
+  const wire = validateBody(CompletionRequest, { model: 'tiny', prompt: 'Once', ...changes });
   const { chat, raw } = translateCompletion(wire);
   return normalizeChat(chat, { ...model, capabilities: { ...noCapabilities, supportsLogProbs: true } }, raw);
 }

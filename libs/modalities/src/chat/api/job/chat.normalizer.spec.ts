@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { PlatformError } from '#common';
 import { noCapabilities } from '#model-registry/manifest';
-import { ruleNamesOf, validateWire } from '#platform/validation';
+import { ruleNamesOf, validateBody } from '#platform/validation';
 import { createHostIdentity } from '#tee';
 import { sealText } from '#tee/sealing';
 import { ChatJobPayload } from '../../contract/chat.job.js';
@@ -34,7 +34,7 @@ const model: ChatModel = {
 const hello = { model: 'tiny', messages: [{ role: 'user', content: 'Hello' }] };
 
 function normalize(changes: object, changedModel: Partial<ChatModel> = {}): NormalizedChat {
-  const request = validateWire(ChatCompletionRequest, structuredClone({ ...hello, ...changes }));
+  const request = validateBody(ChatCompletionRequest, structuredClone({ ...hello, ...changes }));
   return normalizeChat(request, { ...model, ...changedModel });
 }
 
@@ -353,7 +353,7 @@ describe('fields of other services that no model here fulfils', () => {
     ['a list', [1], 'an object'],
   ])('are biases with %s, which are refused', (_what, biases, words) => {
     const call = () =>
-      validateWire(ChatCompletionRequest, {
+      validateBody(ChatCompletionRequest, {
         model: 'm',
         messages: [{ role: 'user', content: 'x' }],
         logit_bias: biases,
@@ -572,7 +572,7 @@ describe('any request', () => {
     fc.assert(
       fc.property(request, (body) => {
         try {
-          const { payload } = normalizeChat(validateWire(ChatCompletionRequest, body), model);
+          const { payload } = normalizeChat(validateBody(ChatCompletionRequest, body), model);
           expect(validateSync(plainToInstance(ChatJobPayload, payload))).toEqual([]);
           accepted += 1;
         } catch (error) {
@@ -608,7 +608,7 @@ describe('a sealed conversation', () => {
 
 describe('the versions of one request', () => {
   it('have their schemas examined once', () => {
-    const request = validateWire(ChatCompletionRequest, hello);
+    const request = validateBody(ChatCompletionRequest, hello);
     const withTool = (parameters: object): ChatCompletionRequest => ({
       ...request,
       tools: [{ type: 'function', function: { name: 'f', parameters } }],

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { PlatformError } from '#common';
 import { noCapabilities } from '#model-registry/manifest';
-import { validateWire } from '#platform/validation';
+import { validateBody } from '#platform/validation';
 import type { ChatJobPayload } from '../../contract/chat.job.js';
 import { ChatCompletionRequest } from '../../contract/chat.request.js';
 import { normalizeChat } from './chat.normalizer.js';
@@ -32,7 +32,7 @@ const allowed = (mode: string, ...names: string[]) => ({
 
 function normalize(changes: object): ChatJobPayload {
   const body = structuredClone({ model: 'tiny', messages: [user], ...changes });
-  return normalizeChat(validateWire(ChatCompletionRequest, body), model).payload;
+  return normalizeChat(validateBody(ChatCompletionRequest, body), model).payload;
 }
 
 function refusalOf(changes: object): PlatformError {

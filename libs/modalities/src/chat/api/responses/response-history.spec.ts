@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { PlatformError } from '#common';
 import type { ResponseStore } from '#gateway/responses';
 import { createLogger } from '#platform/logging';
-import { validateWire } from '#platform/validation';
+import { validateBody } from '#platform/validation';
 import { ResponsesRequest } from '../../contract/responses/responses.request.js';
 import type { ResponsesResponse } from '../../contract/responses/responses.response.js';
 import { ResponseHistory, type StoredResponse } from './response-history.js';
@@ -41,7 +41,7 @@ function historyOf(store: MemoryStore): ResponseHistory {
 }
 
 function requestOf(body: object): ResponsesRequest {
-  return validateWire(ResponsesRequest, { model: 'm', input: 'hi', ...body });
+  return validateBody(ResponsesRequest, { model: 'm', input: 'hi', ...body });
 }
 
 const response = {

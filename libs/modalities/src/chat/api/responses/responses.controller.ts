@@ -1,6 +1,6 @@
 import { Controller, Inject, Post } from '@nestjs/common';
 import { ModelRoute } from '#gateway';
-import { Exchange, type HttpExchange, type StreamedResponse, WireBody } from '#platform/http';
+import { Exchange, type HttpExchange, type StreamedResponse, RequestBody } from '#platform/http';
 import { ResponsesRequest } from '../../contract/responses/responses.request.js';
 import type { ResponsesInputTokens, ResponsesResponse } from '../../contract/responses/responses.response.js';
 import { inputTokensDocument, responsesDocument } from './responses.document.js';
@@ -13,7 +13,7 @@ export class ResponsesController {
   @Post('responses/input_tokens')
   @ModelRoute(inputTokensDocument, { free: true })
   async countInput(
-    @WireBody(ResponsesRequest) body: ResponsesRequest,
+    @RequestBody(ResponsesRequest) body: ResponsesRequest,
     @Exchange() http: HttpExchange,
   ): Promise<ResponsesInputTokens> {
     return await this.responses.countInput(http, body);
@@ -22,7 +22,7 @@ export class ResponsesController {
   @Post('responses')
   @ModelRoute(responsesDocument)
   async create(
-    @WireBody(ResponsesRequest) body: ResponsesRequest,
+    @RequestBody(ResponsesRequest) body: ResponsesRequest,
     @Exchange() http: HttpExchange,
   ): Promise<ResponsesResponse | StreamedResponse> {
     return await this.responses.create(http, body);

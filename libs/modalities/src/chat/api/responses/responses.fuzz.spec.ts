@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest';
 import { errorEntry, PlatformError } from '#common';
 import { AccountCipher } from '#gateway';
 import { noCapabilities } from '#model-registry/manifest';
-import { validateWire } from '#platform/validation';
+import { validateBody } from '#platform/validation';
 import { ChatJobPayload } from '../../contract/chat.job.js';
 import { ChatCompletionRequest } from '../../contract/chat.request.js';
 import { ResponsesRequest } from '../../contract/responses/responses.request.js';
@@ -209,7 +209,7 @@ function runs(body: object, work: (body: object) => ChatJobPayload, more: string
 describe('an agent’s request with something wrong in it', () => {
   it('of the Responses format', () => {
     const counts = runs(responsesBody, (body) => {
-      const request = validateWire(ResponsesRequest, body);
+      const request = validateBody(ResponsesRequest, body);
       const { chat, names } = translateResponses(request, (content) => cipher.open('a', content));
       try {
         return normalizeChat(chat, model).payload;
@@ -222,7 +222,7 @@ describe('an agent’s request with something wrong in it', () => {
   });
 
   it('of chat completions', () => {
-    const counts = runs(chatBody, (body) => normalizeChat(validateWire(ChatCompletionRequest, body), model).payload);
+    const counts = runs(chatBody, (body) => normalizeChat(validateBody(ChatCompletionRequest, body), model).payload);
     expect(counts.accepted).toBeGreaterThan(150);
     expect(counts.refused).toBeGreaterThan(150);
   });

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { PlatformError } from '#common';
 import { AccountCipher } from '#gateway';
-import { findIssues, validateWire } from '#platform/validation';
+import { findIssues, validateBody } from '#platform/validation';
 import { ResponsesRequest } from '../../contract/responses/responses.request.js';
 import { formatOf } from '../job/chat.format.js';
 import { toolsOf } from '../job/chat.tools.js';
@@ -11,7 +11,7 @@ const sealed = new AccountCipher('5c'.repeat(32), 'reasoning items');
 const account = 'account-1';
 
 function translate(body: object) {
-  const request = validateWire(ResponsesRequest, { model: 'm', ...body });
+  const request = validateBody(ResponsesRequest, { model: 'm', ...body });
   return translateResponses(request, (content) => sealed.open(account, content));
 }
 
@@ -440,7 +440,7 @@ describe('a request that continues a stored response', () => {
     { type: 'function_call' as const, call_id: 'call_1', name: 'now', arguments: '{}' },
   ];
   const continued = (body: object) => {
-    const request = validateWire(ResponsesRequest, { model: 'm', previous_response_id: 'resp_1', ...body });
+    const request = validateBody(ResponsesRequest, { model: 'm', previous_response_id: 'resp_1', ...body });
     return translateResponses(request, () => null, history);
   };
 

@@ -1,5 +1,5 @@
 import { invalidField } from '#gateway';
-import { validateWire } from '#platform/validation';
+import { validateBody } from '#platform/validation';
 import { ChatCompletionRequest } from '../../contract/chat.request.js';
 import type { ResponsesItem } from '../../contract/responses/responses.items.js';
 import type { ResponsesFormat, ResponsesRequest } from '../../contract/responses/responses.request.js';
@@ -140,7 +140,7 @@ export function translateResponses(
     service_parameters: serviceParameters(request, names),
   });
   try {
-    return { chat: validateWire(ChatCompletionRequest, chat), names, tools, toolNames, warnings };
+    return { chat: validateBody(ChatCompletionRequest, chat), names, tools, toolNames, warnings };
   } catch (error) {
     throw names.rename(error);
   }

@@ -24,7 +24,7 @@ import {
 } from '../validation/index.js';
 
 /*
- * One decorator per field of a wire DTO, so that validation and the OpenAPI document cannot diverge. A field is
+ * One decorator per field of a request body, so that validation and the OpenAPI document cannot diverge. A field is
  * optional unless `required`; null counts as absent, as OpenAI clients send it.
  */
 

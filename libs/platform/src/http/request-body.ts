@@ -2,16 +2,16 @@ import { createParamDecorator, type ExecutionContext, type PipeTransform } from 
 import type { FastifyRequest } from 'fastify';
 import { readBody } from './read-body.js';
 
-type WireType<Wire extends object> = new () => Wire;
+type BodyClass<Body extends object> = new () => Body;
 
 /** Turns a body, of JSON or of a form, into a checked `type`. Rejects with `INVALID_REQUEST`, naming every fault. */
-export class WireValidationPipe<Wire extends object> implements PipeTransform<unknown, Wire> {
+export class BodyValidationPipe<Body extends object> implements PipeTransform<unknown, Body> {
   constructor(
-    private readonly type: WireType<Wire>,
+    private readonly type: BodyClass<Body>,
     private readonly adapt: (body: unknown) => unknown = (body) => body,
   ) {}
 
-  transform(body: unknown): Wire {
+  transform(body: unknown): Body {
     return readBody(this.type, { body: this.adapt(body) });
   }
 }
@@ -24,9 +24,9 @@ const Payload = createParamDecorator<undefined>(
  * The checked body of a request as `type`. A decorator of its own and not `@Body`: the OpenAPI document describes bodies
  * by the route's own decorator, with examples. `adapt` changes a body before it is checked.
  */
-export function WireBody<Wire extends object>(
-  type: WireType<Wire>,
+export function RequestBody<Body extends object>(
+  type: BodyClass<Body>,
   adapt?: (body: unknown) => unknown,
 ): ParameterDecorator {
-  return Payload(undefined, new WireValidationPipe(type, adapt));
+  return Payload(undefined, new BodyValidationPipe(type, adapt));
 }

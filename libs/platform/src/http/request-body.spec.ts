@@ -1,17 +1,17 @@
 import { describe, expect, it } from 'vitest';
 import { PlatformError } from '#common';
 import { FormBody } from './form-body.js';
-import { IntegerField } from './wire-fields.js';
-import { WireValidationPipe } from './wire-validation.pipe.js';
+import { IntegerField } from './request-fields.js';
+import { BodyValidationPipe } from './request-body.js';
 
 class Wire {
   @IntegerField({ description: 'How many.', required: true, minimum: 1 })
   count!: number;
 }
 
-const pipe = new WireValidationPipe(Wire);
+const pipe = new BodyValidationPipe(Wire);
 
-describe('WireValidationPipe', () => {
+describe('BodyValidationPipe', () => {
   it('gives handlers the checked class, from JSON and from a form', () => {
     const form = new FormBody();
     form.add('count', '2');
