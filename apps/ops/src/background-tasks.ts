@@ -13,13 +13,13 @@ const cleanupPatienceMs = 3_000;
 @Injectable()
 export class BackgroundTasks implements OnApplicationBootstrap, OnModuleDestroy {
   constructor(
-    @Inject(RepairSweeps) private readonly repair: RepairSweeps,
-    @Inject(CleanupSweeps) private readonly cleanup: CleanupSweeps,
-    @Inject(ProgressRecorder) private readonly progress: ProgressRecorder,
-    @Inject(LedgerWatch) private readonly ledger: LedgerWatch,
-    @Inject(PlacementPublisher) private readonly placements: PlacementPublisher,
+    private readonly repair: RepairSweeps,
+    private readonly cleanup: CleanupSweeps,
+    private readonly progress: ProgressRecorder,
+    private readonly ledger: LedgerWatch,
+    private readonly placements: PlacementPublisher,
     @Inject(StakeRefresher) private readonly stakes: StakeRefresher | null,
-    @Inject(PaymentRunner) private readonly payments: PaymentRunner,
+    private readonly payments: PaymentRunner,
   ) {}
 
   onApplicationBootstrap(): void {

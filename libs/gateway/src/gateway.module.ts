@@ -1,4 +1,4 @@
-import { Global, Inject, Module, type OnApplicationShutdown } from '@nestjs/common';
+import { Global, Module, type OnApplicationShutdown } from '@nestjs/common';
 import { APP_FILTER, APP_GUARD, APP_INTERCEPTOR } from '@nestjs/core';
 import { ContractSignatures, SignInVerifier, WalletCallers } from '#accounts';
 import { AccountsModule } from '#accounts/nest';
@@ -171,7 +171,7 @@ function signInsOf({ wallets }: ApiConfig, prisma: PrismaService): WalletSignIns
   ],
 })
 export class GatewayModule implements OnApplicationShutdown {
-  constructor(@Inject(ModelAvailabilityWatcher) private readonly replicas: ModelAvailabilityWatcher) {}
+  constructor(private readonly replicas: ModelAvailabilityWatcher) {}
 
   onApplicationShutdown(): void {
     this.replicas.close();

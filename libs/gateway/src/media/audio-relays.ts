@@ -1,5 +1,5 @@
 import { Readable } from 'node:stream';
-import { Inject, Injectable } from '@nestjs/common';
+import { Injectable } from '@nestjs/common';
 import { ApiConfig } from '#platform/config';
 import { ArtifactStore } from '#storage';
 import type { HttpExchange } from '../pipeline/http-exchange.js';
@@ -19,8 +19,8 @@ export interface AudioResponse {
 @Injectable()
 export class AudioRelays {
   constructor(
-    @Inject(ArtifactStore) private readonly artifacts: ArtifactStore,
-    @Inject(ApiConfig) private readonly config: Pick<ApiConfig, 'stalledMs'>,
+    private readonly artifacts: ArtifactStore,
+    private readonly config: ApiConfig,
   ) {}
 
   /**

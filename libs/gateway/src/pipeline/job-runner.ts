@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Inject, Injectable } from '@nestjs/common';
+import { Injectable } from '@nestjs/common';
 import { type JobUsage, PlatformError } from '#common';
 import { AdmissionService, type JobPreparation, JobsService, type OpenRequest } from '#jobs';
 import { Logger } from '#platform/logging';
@@ -56,15 +56,14 @@ export type JobToAdmit = Omit<OpenRequest, 'preparation'> & { preparation?: Payl
 @Injectable()
 export class JobRunner {
   constructor(
-    @Inject(AdmissionService) private readonly admission: Pick<AdmissionService, 'open'>,
-    @Inject(JobsService) private readonly jobs: Pick<JobsService, 'markStarted' | 'markEnded' | 'cancel'>,
-    @Inject(QueueTransport) private readonly transport: Pick<QueueTransport, 'replies'>,
-    @Inject(ModelAvailabilityWatcher)
-    private readonly replicas: Pick<ModelAvailabilityWatcher, 'watch' | 'watchReturn' | 'stateOf' | 'mayReturn'>,
-    @Inject(Drain) private readonly drain: Pick<Drain, 'expired'>,
-    @Inject(StoreBudgets) private readonly budgets: StoreBudgets,
-    @Inject(Logger) private readonly logger: Pick<Logger, 'warn'>,
-    @Inject(Tracing) private readonly tracing: Tracing = noTracing,
+    private readonly admission: AdmissionService,
+    private readonly jobs: JobsService,
+    private readonly transport: QueueTransport,
+    private readonly replicas: ModelAvailabilityWatcher,
+    private readonly drain: Drain,
+    private readonly budgets: StoreBudgets,
+    private readonly logger: Logger,
+    private readonly tracing: Tracing = noTracing,
   ) {}
 
   /** Whether a request may wait for a model that no worker has ready (`ModelAvailabilityWatcher.mayReturn`). */

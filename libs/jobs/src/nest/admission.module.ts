@@ -1,4 +1,4 @@
-import { Inject, Module, type OnApplicationShutdown } from '@nestjs/common';
+import { Module, type OnApplicationShutdown } from '@nestjs/common';
 import { LedgerService, MoneyMetrics, ReservationStep, SettlementStep } from '#billing';
 import { BillingModule } from '#billing/nest';
 import { ApiConfig } from '#platform/config';
@@ -109,9 +109,9 @@ import { JobsModule } from './jobs.module.js';
 })
 export class AdmissionModule implements OnApplicationShutdown {
   constructor(
-    @Inject(IdempotencyService) private readonly idempotency: IdempotencyService,
-    @Inject(JobsService) private readonly jobs: JobsService,
-    @Inject(ThroughputMeter) private readonly meter: ThroughputMeter,
+    private readonly idempotency: IdempotencyService,
+    private readonly jobs: JobsService,
+    private readonly meter: ThroughputMeter,
   ) {}
 
   /** Writes what is still waiting, before the transport and the database close. */

@@ -1,4 +1,4 @@
-import { type DynamicModule, type FactoryProvider, Inject, Module, type OnApplicationShutdown } from '@nestjs/common';
+import { type DynamicModule, type FactoryProvider, Module, type OnApplicationShutdown } from '@nestjs/common';
 import { Logger } from '#platform/logging';
 import { createTransport } from '../backends/create-transport.js';
 import { QueueTransport, type TransportOptions } from '../transport.js';
@@ -11,7 +11,7 @@ const transportOptions = Symbol('TransportOptions');
  */
 @Module({})
 export class QueueModule implements OnApplicationShutdown {
-  constructor(@Inject(QueueTransport) private readonly transport: QueueTransport) {}
+  constructor(private readonly transport: QueueTransport) {}
 
   /** Rejects at the start when the store does not answer within 10 s or is too old. */
   static forRootAsync({

@@ -1,4 +1,4 @@
-import { Inject, Module, type OnApplicationShutdown } from '@nestjs/common';
+import { Module, type OnApplicationShutdown } from '@nestjs/common';
 import { DatabaseConfig } from '#platform/config';
 import { Logger } from '#platform/logging';
 import { PrismaService } from '#platform/prisma';
@@ -30,7 +30,7 @@ import { TokenCorrector } from '../token-reservation.js';
   exports: [LimitStore, TokenCorrector],
 })
 export class LimitStoreModule implements OnApplicationShutdown {
-  constructor(@Inject(LimitStore) private readonly store: LimitStore) {}
+  constructor(private readonly store: LimitStore) {}
 
   async onApplicationShutdown(): Promise<void> {
     await this.store.close();

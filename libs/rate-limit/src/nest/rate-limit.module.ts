@@ -1,4 +1,4 @@
-import { Inject, Module, type OnApplicationShutdown } from '@nestjs/common';
+import { Module, type OnApplicationShutdown } from '@nestjs/common';
 import { LimitsConfig } from '#platform/config';
 import { Logger } from '#platform/logging';
 import { Metrics } from '#platform/metrics';
@@ -83,9 +83,9 @@ import { LimitStoreModule } from './limit-store.module.js';
 })
 export class RateLimitModule implements OnApplicationShutdown {
   constructor(
-    @Inject(RefusalLog) private readonly log: RefusalLog,
-    @Inject(OpenRequests) private readonly open: OpenRequests,
-    @Inject(CreditLimiter) private readonly credits: CreditLimiter,
+    private readonly log: RefusalLog,
+    private readonly open: OpenRequests,
+    private readonly credits: CreditLimiter,
   ) {}
 
   async onApplicationShutdown(): Promise<void> {

@@ -1,4 +1,4 @@
-import { Inject, Injectable } from '@nestjs/common';
+import { Injectable } from '@nestjs/common';
 import {
   type HttpExchange,
   type LimitedModelRequest,
@@ -65,9 +65,9 @@ const backgroundTrait = 'background_removal';
 @Injectable()
 export class ImageEditor {
   constructor(
-    @Inject(ImageService) private readonly images: ImageService,
-    @Inject(MediaArtifacts) private readonly artifacts: MediaArtifacts,
-    @Inject(TextRewriter) private readonly rewriter: TextRewriter,
+    private readonly images: ImageService,
+    private readonly artifacts: MediaArtifacts,
+    private readonly rewriter: TextRewriter,
   ) {}
 
   async upscale(http: HttpExchange, wire: UpscaleImageRequest): Promise<Buffer> {
