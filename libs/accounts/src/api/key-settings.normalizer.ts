@@ -12,17 +12,17 @@ interface SettingsRequest extends KeyLimitsRequest {
  * Returns the settings that a request names. Null counts as omitted, except for `expiresAt` and the members of the
  * limit, where it means none.
  */
-export function settingsChanges(wire: SettingsRequest): Partial<KeySettings> {
-  const changes: Partial<KeySettings> = wire.consumptionLimit ? limitChanges(wire.consumptionLimit) : {};
-  const expiresAt = expiryOf(wire.expiresAt);
+export function settingsChanges(request: SettingsRequest): Partial<KeySettings> {
+  const changes: Partial<KeySettings> = request.consumptionLimit ? limitChanges(request.consumptionLimit) : {};
+  const expiresAt = expiryOf(request.expiresAt);
   if (expiresAt !== undefined) changes.expiresAt = expiresAt;
   for (const name of ['description', 'limitPeriod', 'modelPrivacy'] as const) {
-    const value = wire[name];
+    const value = request[name];
     if (value !== undefined && value !== null) Object.assign(changes, { [name]: value });
   }
   return changes;
 }
 
-export function settingsOf(wire: SettingsRequest): KeySettings {
-  return { ...defaultKeySettings, ...settingsChanges(wire) };
+export function settingsOf(request: SettingsRequest): KeySettings {
+  return { ...defaultKeySettings, ...settingsChanges(request) };
 }
