@@ -7,7 +7,7 @@ import { PlacementPublisher } from '#model-registry';
 import { PaymentRunner } from '#payments/execution';
 
 /** What cleanup does not delete now the next run does: an artifact store that does not respond must not use up the time to stop. In ms. */
-const cleanupPatienceMs = 3_000;
+const cleanupMaxWaitMs = 3_000;
 
 /** Starts and stops what runs in ops on timers. Job results are consumed by `JobResultsModule`. */
 @Injectable()
@@ -37,7 +37,7 @@ export class BackgroundTasks implements OnApplicationBootstrap, OnModuleDestroy 
     const { repair, cleanup, progress, ledger, placements, payments } = this;
     await Promise.all([
       ...[repair, progress, ledger, placements, payments].map((task) => task.close()),
-      cleanup.close(cleanupPatienceMs),
+      cleanup.close(cleanupMaxWaitMs),
       this.stakes?.close(),
     ]);
   }

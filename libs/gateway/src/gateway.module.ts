@@ -10,14 +10,12 @@ import { EgressModule } from '#egress/nest';
 import { RequestBudgets } from '#jobs';
 import { AdmissionModule } from '#jobs/nest';
 import { MediaModule } from '#media/nest';
-import { PaymentOffers } from '#payments';
 import { PaymentsModule } from '#payments/nest';
 import { ModelRegistryModule } from '#model-registry/nest';
 import { ApiConfig } from '#platform/config';
 import { WatchedFile } from '#platform/files';
 import { Logger } from '#platform/logging';
 import { PrismaService } from '#platform/prisma';
-import { QueueTransport } from '#queue';
 import { RateLimitModule } from '#rate-limit/nest';
 import { StorageModule } from '#storage/nest';
 import { WebModule } from '#web/nest';
@@ -60,15 +58,7 @@ import { WalletsController } from './wallets/wallets.controller.js';
 /** The requests in flight and what each may still wait for the stores; admission asks for the latter. */
 @Global()
 @Module({
-  providers: [
-    { provide: Drain, useFactory: () => new Drain() },
-    {
-      provide: StoreBudgets,
-      inject: [ApiConfig],
-      useFactory: ({ storeTimeoutMs }: ApiConfig) => new StoreBudgets(storeTimeoutMs),
-    },
-    { provide: RequestBudgets, useExisting: StoreBudgets },
-  ],
+  providers: [Drain, StoreBudgets, { provide: RequestBudgets, useExisting: StoreBudgets }],
   exports: [Drain, StoreBudgets, RequestBudgets],
 })
 export class RequestStateModule {}
@@ -139,18 +129,9 @@ function signInsOf({ wallets }: ApiConfig, prisma: PrismaService): WalletSignIns
       inject: [ApiConfig, PromptTexts, TextClassifier, Logger],
       useFactory: openPolicy,
     },
-    {
-      provide: ModelAvailabilityWatcher,
-      inject: [QueueTransport, ApiConfig],
-      useFactory: ({ membership }: QueueTransport, { modelWaitMs: returnMs }: ApiConfig) =>
-        new ModelAvailabilityWatcher(membership, { returnMs }),
-    },
+    ModelAvailabilityWatcher,
     { provide: WalletSignIns, inject: [ApiConfig, PrismaService], useFactory: signInsOf },
-    {
-      provide: PaymentAnswers,
-      inject: [ApiConfig, PaymentOffers],
-      useFactory: ({ wallets }: ApiConfig, offers: PaymentOffers) => new PaymentAnswers(wallets, offers),
-    },
+    PaymentAnswers,
     { provide: APP_GUARD, useClass: AccessGuard },
     { provide: APP_INTERCEPTOR, useClass: IdempotencyInterceptor },
     { provide: APP_FILTER, useClass: ErrorFilter },

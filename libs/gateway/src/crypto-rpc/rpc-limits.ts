@@ -1,4 +1,4 @@
-import { Injectable } from '@nestjs/common';
+import { Inject, Injectable } from '@nestjs/common';
 import { PlatformError } from '#common';
 import { ApiConfig } from '#platform/config';
 import { callerOf, type RequestCaller } from '#platform/http';
@@ -46,9 +46,9 @@ const use = { modelId: 'crypto-rpc', limitClass: 'rpc' } as const;
 @Injectable()
 export class RpcLimits {
   constructor(
-    private readonly limiter: RateLimiter,
+    @Inject(RateLimiter) private readonly limiter: Pick<RateLimiter, 'admitAhead'>,
     private readonly credits: CreditLimiter,
-    private readonly config: ApiConfig,
+    @Inject(ApiConfig) private readonly config: Pick<ApiConfig, 'rpcDailyCredits' | 'rpcConcurrent'>,
   ) {}
 
   /** Takes requests of the minute and credits of the day: all or nothing. Rejects with `LimitRefusal`, or as the stores do. */

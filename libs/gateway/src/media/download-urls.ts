@@ -1,4 +1,4 @@
-import { Injectable } from '@nestjs/common';
+import { Inject, Injectable } from '@nestjs/common';
 import type { FastifyRequest } from 'fastify';
 import { ApiConfig } from '#platform/config';
 import { ArtifactStore, DownloadLinks } from '#storage';
@@ -7,9 +7,9 @@ import { ArtifactStore, DownloadLinks } from '#storage';
 @Injectable()
 export class DownloadUrls {
   constructor(
-    private readonly links: DownloadLinks,
-    private readonly artifacts: ArtifactStore,
-    private readonly config: ApiConfig,
+    @Inject(DownloadLinks) private readonly links: Pick<DownloadLinks, 'tokenFor'>,
+    @Inject(ArtifactStore) private readonly artifacts: Pick<ArtifactStore, 'ofModel'>,
+    @Inject(ApiConfig) private readonly config: Pick<ApiConfig, 'publicUrl' | 'mediaDeadlineMs' | 'storageLifetimeMs'>,
   ) {}
 
   /** The absolute link to an artifact, as the sender of `request` reaches this service; it needs no credentials. */

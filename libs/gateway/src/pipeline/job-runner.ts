@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Injectable } from '@nestjs/common';
+import { Inject, Injectable } from '@nestjs/common';
 import { type JobUsage, PlatformError } from '#common';
 import { AdmissionService, type JobPreparation, JobsService, type OpenRequest } from '#jobs';
 import { Logger } from '#platform/logging';
@@ -59,10 +59,11 @@ export class JobRunner {
     private readonly admission: AdmissionService,
     private readonly jobs: JobsService,
     private readonly transport: QueueTransport,
-    private readonly replicas: ModelAvailabilityWatcher,
-    private readonly drain: Drain,
+    @Inject(ModelAvailabilityWatcher)
+    private readonly replicas: Pick<ModelAvailabilityWatcher, 'watch' | 'watchReturn' | 'stateOf' | 'mayReturn'>,
+    @Inject(Drain) private readonly drain: Pick<Drain, 'expired'>,
     private readonly budgets: StoreBudgets,
-    private readonly logger: Logger,
+    @Inject(Logger) private readonly logger: Pick<Logger, 'warn'>,
     private readonly tracing: Tracing = noTracing,
   ) {}
 

@@ -20,12 +20,7 @@ import { TokenCorrector } from '../token-reservation.js';
           warn: (message, error) => logger.warn({ error }, message),
         }),
     },
-    {
-      provide: TokenCorrector,
-      inject: [LimitStore, Logger],
-      useFactory: (store: LimitStore, logger: Logger) =>
-        new TokenCorrector(store, (error) => logger.warn({ error }, 'Reserved tokens could not be corrected.')),
-    },
+    TokenCorrector,
   ],
   exports: [LimitStore, TokenCorrector],
 })
