@@ -7,7 +7,8 @@ const transportOptions = Symbol('TransportOptions');
 
 /**
  * Provides the transport of this process everywhere. All queues of a process share its connections: the queues per model,
- * which the transport opens at run time, and the fixed ones of `JobResultsModule`.
+ * and the fixed ones of `JobResultsModule`. The queues per model are opened by `QueueTransport` and not registered with
+ * `@nestjs/bullmq`, because that package declares queues when a module is compiled, and models come and go at run time.
  */
 @Module({})
 export class QueueModule implements OnApplicationShutdown {
