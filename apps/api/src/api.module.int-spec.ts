@@ -38,7 +38,8 @@ describe('api', () => {
       .compile();
     try {
       expect(app.get(AdmissionService, { strict: false })).toBeInstanceOf(AdmissionService);
-      expect((await app.get(Readiness).report()).checks).toMatchObject({ database: 'ok', queue: 'ok' });
+      const checks = async () => (await app.get(Readiness).report()).checks;
+      await expect.poll(checks).toMatchObject({ database: 'ok', queue: 'ok' });
     } finally {
       await app.close();
     }

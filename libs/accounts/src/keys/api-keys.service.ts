@@ -1,6 +1,6 @@
 import { isUuid, PlatformError } from '#common';
 import { Inject, Injectable } from '#platform/injection';
-import { type Prisma, PrismaService } from '#platform/prisma';
+import type { Prisma } from '#platform/prisma';
 import { type ApiKeyKind, type ApiKeyRecord, hashApiKey, type KeySettings, lastSixOf, newApiKey } from '../api-key.js';
 import { AccountsService } from '../accounts.service.js';
 import { ApiKeysRepository } from './api-keys.repository.js';
