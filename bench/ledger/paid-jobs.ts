@@ -36,7 +36,7 @@ export async function openPaidJobs(prisma: PrismaService, accounts: number): Pro
   const jobs = new JobsRepository(prisma);
   const closer = new JobCloser(jobs, [new SettlementStep(() => lines)]);
   const secretKey = randomBytes(32).toString('hex');
-  const admission = new AdmissionService({
+  const admission = AdmissionService.of({
     jobs,
     closer,
     cipher: new PayloadCipher(secretKey),

@@ -5,7 +5,14 @@ import OpenAI from 'openai';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { AccountsService } from '#accounts';
 import { LedgerService } from '#billing';
-import { bundledCharacterFolder, CharactersService, installBundled, loadCharacterFolder } from '#characters';
+import {
+  bundledCharacterFolder,
+  CharactersRepository,
+  CharactersService,
+  installBundled,
+  loadCharacterFolder,
+  ReviewsRepository,
+} from '#characters';
 import { PrismaService } from '#platform/prisma';
 import { expectInvariant } from '#test/invariant';
 import { type Platform, startPlatform } from '#test/platform';
@@ -43,7 +50,7 @@ beforeAll(async () => {
   await installBundled(prisma, bundled);
   const [first] = bundled;
   if (first === undefined) throw new Error('no character is bundled');
-  const characters = new CharactersService(prisma);
+  const characters = new CharactersService(new CharactersRepository(prisma), new ReviewsRepository(prisma));
   const own = { slug: 'pirate', name: 'Pirate', systemPrompt: pirate, modelId: 'tiny-pirate', tags: ['sea'] };
   await characters.add({ ...first, ...own, description: null, greeting: null, featured: false, webEnabled: false });
   for (const rating of [5, 4, 3]) {

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { expect, it } from 'vitest';
-import { ModelRegistryService, noOnlineModels, PlacementService } from '#model-registry';
+import { ModelRegistryService, noOnlineModels, PlacementRepository, PlacementService } from '#model-registry';
 import { PrismaService } from '#platform/prisma';
 import { deterministicManifest, installDeterministicModel, removeDeterministicModel } from '#test/deterministic-model';
 import type { Platform } from '#test/platform';
@@ -47,7 +47,10 @@ describeFault('F26', { transports: ['redis'], install, unnamed: [model], env }, 
     const platform = running();
     const memory: number[] = [];
     const prisma = new PrismaService({ url: platform.databaseUrl, poolSize: 1 });
-    const placements = new PlacementService(prisma, new ModelRegistryService(prisma, noOnlineModels));
+    const placements = new PlacementService(
+      new PlacementRepository(prisma),
+      new ModelRegistryService(prisma, noOnlineModels),
+    );
     const placement = { modelId: model, pool, pinned: false, replicas: null };
     await placements.place(placement);
     for (let cycle = 1; cycle <= cycles; cycle += 1) {

@@ -64,15 +64,15 @@ export class SimApi {
     const common = { jobs, closer, transport, logger: silentLogger };
     const tickets = new ResultTickets(secretKey);
     const pause = (milliseconds: number) => world.sleep(this.process, milliseconds);
-    this.admission = new AdmissionService({
+    this.admission = AdmissionService.of({
       ...common,
-      abandonedAdmissions: new AbandonedAdmissions({ ...common, clock: world, pause }),
+      abandonedAdmissions: new AbandonedAdmissions(jobs, closer, transport, silentLogger, { clock: world, pause }),
       cipher: new PayloadCipher(secretKey),
       tickets,
       queueLimit: 1_000,
       steps: [plant?.reservation?.(reservation, prisma) ?? reservation],
     });
-    this.jobs = new JobsService({ jobs: this.repository, tickets, transport, logger: silentLogger });
+    this.jobs = new JobsService(this.repository, tickets, transport, silentLogger);
   }
 
   /** Runs one request from its admission to its last event; never rejects. */

@@ -44,7 +44,7 @@ export class SimOps {
     const closer = new JobCloser(jobs, [plant?.settlement?.(settlement) ?? settlement], [platform.onClosing]);
     const tickets = new ResultTickets(secretKey);
     this.results = new JobResultProcessor({ closer, tickets, logger: silentLogger });
-    const flow = new ResultBacklog(transport.results, { clock: world });
+    const flow = new ResultBacklog(transport, { sweepIntervalMs: 3_000 }, silentLogger, { clock: world });
     const resultBacklog = () => flow.flows();
     const definitions = new Map([[simChatJob.modality, simChatJob]]);
     const parts = { jobs, closer, transport, logger: silentLogger, definitions, tickets };

@@ -153,7 +153,7 @@ export class TopUpScenario {
   /** A client that leaves at once, and may come back. */
   private async submit(api: SimProcess, nonce: string): Promise<void> {
     const topUps = new TopUpsRepository(this.options.database.prismaFor(this.world, api));
-    const service = new TopUpService({ offers, topUps, logger: silentLogger, clock: this.world });
+    const service = new TopUpService(offers, topUps, silentLogger, { clock: this.world });
     const bodies = this.answers.get(nonce) ?? new Set();
     this.answers.set(nonce, bodies);
     this.world.note(`${api.name}: receives ${nonce.slice(-4)}`);

@@ -1,4 +1,4 @@
-import { Inject, Injectable } from '@nestjs/common';
+import { Injectable } from '@nestjs/common';
 import { ApiKeysService } from '#accounts';
 import { LedgerService } from '#billing';
 import { displayNanos } from '#common';
@@ -11,9 +11,9 @@ import { LimitFacts } from '#rate-limit/api';
 @Injectable()
 export class AccountLimitFacts extends LimitFacts {
   constructor(
-    @Inject(LedgerService) private readonly ledger: LedgerService,
-    @Inject(ApiKeysService) private readonly apiKeys: ApiKeysService,
-    @Inject(ModelRegistryService) private readonly registry: ModelRegistryService,
+    private readonly ledger: LedgerService,
+    private readonly apiKeys: ApiKeysService,
+    private readonly registry: ModelRegistryService,
   ) {
     super();
   }

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { Inject, Injectable, type OnModuleDestroy, type OnModuleInit } from '@nestjs/common';
+import { Injectable, type OnModuleDestroy, type OnModuleInit } from '@nestjs/common';
 import { Drain } from '#gateway';
 import { ApiConfig } from '#platform/config';
 import { Readiness } from '#platform/health';
@@ -16,10 +16,10 @@ export class ApiLifecycle implements OnModuleInit, OnModuleDestroy {
   private readonly collector = new IdleCollector();
 
   constructor(
-    @Inject(ApiConfig) private readonly config: ApiConfig,
-    @Inject(QueueTransport) private readonly transport: QueueTransport,
-    @Inject(Readiness) private readonly readiness: Readiness,
-    @Inject(Drain) private readonly drain: Drain,
+    private readonly config: ApiConfig,
+    private readonly transport: QueueTransport,
+    private readonly readiness: Readiness,
+    private readonly drain: Drain,
   ) {}
 
   async onModuleInit(): Promise<void> {

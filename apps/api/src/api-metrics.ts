@@ -1,4 +1,4 @@
-import { Inject, Injectable } from '@nestjs/common';
+import { Injectable } from '@nestjs/common';
 import { ModelRegistryService } from '#model-registry';
 import { modalitiesOf } from '#modalities';
 import { Readiness, registerReadinessGauges } from '#platform/health';
@@ -17,12 +17,7 @@ import { type AffinityDecision, QueueTransport } from '#queue';
  */
 @Injectable()
 export class ApiMetrics {
-  constructor(
-    @Inject(Metrics) metrics: Metrics,
-    @Inject(ModelRegistryService) registry: ModelRegistryService,
-    @Inject(QueueTransport) transport: QueueTransport,
-    @Inject(Readiness) readiness: Readiness,
-  ) {
+  constructor(metrics: Metrics, registry: ModelRegistryService, transport: QueueTransport, readiness: Readiness) {
     registerReadinessGauges(metrics, readiness);
     registerBusLag(metrics, () => transport.membership.lagMs);
     registerQueueFailures(metrics, () => transport.failedCalls);

@@ -2,7 +2,7 @@ import { Writable } from 'node:stream';
 import { describe, expect, it } from 'vitest';
 import { PlatformError } from '#common';
 import { createLogger } from '#platform/logging';
-import { createReadiness } from './api-readiness.js';
+import { ApiReadiness } from './api-readiness.js';
 
 const databaseUrl = 'postgresql://user:secret@127.0.0.1:9/sluice';
 const unavailable = () =>
@@ -16,15 +16,10 @@ function readinessOf(
 ) {
   const logger = createLogger('api', { stream: new Writable({ write: (_chunk, _encoding, done) => done() }) });
   const ping = (store: 'queue' | 'database') => ({ ping: () => (down[store] === true ? unavailable() : available()) });
-  const sources = {
-    prisma: ping('database'),
-    migrations: { check: () => (down.database === true ? unavailable() : available()) },
-    transport: ping('queue'),
-    artifacts: { ping: available },
-    logger,
-  };
+  const migrations = { check: () => (down.database === true ? unavailable() : available()) };
   const settings = { rateLimits: true, ...config };
-  return createReadiness(settings, { ...sources, limitStore: { ping: unavailable } });
+  const [database, queue] = [ping('database'), ping('queue')];
+  return new ApiReadiness(settings, database, migrations, queue, { ping: unavailable }, { ping: available }, logger);
 }
 
 /** Returns the checks while only the limit store is down. */
@@ -32,7 +27,7 @@ async function checksOf(config: Parameters<typeof readinessOf>[0]) {
   return (await readinessOf(config).report()).checks;
 }
 
-describe('createReadiness', () => {
+describe('ApiReadiness', () => {
   const config = { queueUrl: 'redis://queue:6379', limitsRedisUrl: null };
 
   it.each(['queue', 'database'] as const)(

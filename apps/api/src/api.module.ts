@@ -11,35 +11,30 @@ import { meterJob, promptTexts } from '#modalities';
 import { EmbeddedTextClassifier, EmbeddingModule, InputTextEmbedder } from '#modalities/embedding/api';
 import { ImageModule, InputImageClassifier, InputImageDescriber } from '#modalities/image/api';
 import { RecordingTranscriber, TranscriptionModule } from '#modalities/transcription/api';
-import { MediaTools } from '#media';
-import { CompatibleNames, MembershipOnlineModels, OnlineModels, OutputFormats, WebProviders } from '#model-registry';
+import { CompatibleNames, OnlineModels, OutputFormats, WebProviders } from '#model-registry';
 import { ModelRegistryModule } from '#model-registry/nest';
 import { ApiConfig } from '#platform/config';
 import { Readiness } from '#platform/health';
 import { Logger } from '#platform/logging';
 import { Metrics } from '#platform/metrics';
-import { MigrationCheck } from '#platform/migrations';
 import { maxConnections } from '#platform/database';
 import { PlatformModule } from '#platform/nest';
-import { PrismaService } from '#platform/prisma';
-import { QueueTransport } from '#queue';
 import { QueueModule } from '#queue/nest';
-import { LimitStore } from '#rate-limit';
 import { LimitFacts } from '#rate-limit/api';
 import { LimitStoreModule } from '#rate-limit/nest';
-import { ArtifactStore } from '#storage';
 import { StorageModule } from '#storage/nest';
-import { WebSearch } from '#web';
 import { WebModule } from '#web/nest';
 import { AccountLimitFacts } from './account-limit-facts.js';
 import { ApiLifecycle } from './api-lifecycle.js';
 import { ApiMetrics, countAffinity } from './api-metrics.js';
-import { createReadiness } from './api-readiness.js';
+import { ApiReadiness } from './api-readiness.js';
 import { ChatTextRewriter } from './chat-text-rewriter.js';
 import { MediaFormats } from './media-formats.js';
+import { ConfiguredNames } from './configured-names.js';
 import { ConfiguredWeb } from './configured-web.js';
 import { OperationsController } from './operations.controller.js';
 import { routeModules } from './route-modules.js';
+import { TransportOnlineModels } from './transport-online-models.js';
 
 /** Query timeout of the database, in ms. The connection is dropped after it. */
 const queryTimeoutMs = 10_000;
@@ -69,18 +64,10 @@ const queryTimeoutMs = 10_000;
     { provide: ImageDescriber, useExisting: InputImageDescriber },
     { provide: InputTranscriber, useExisting: RecordingTranscriber },
     { provide: TextEmbedder, useExisting: InputTextEmbedder },
-    {
-      provide: OnlineModels,
-      inject: [QueueTransport],
-      useFactory: ({ membership }: QueueTransport) => new MembershipOnlineModels(() => membership.list()),
-    },
-    {
-      provide: CompatibleNames,
-      inject: [ApiConfig],
-      useFactory: (config: ApiConfig) => new CompatibleNames(config.compatibleNames),
-    },
-    { provide: OutputFormats, inject: [MediaTools], useFactory: (tools: MediaTools) => new MediaFormats(tools) },
-    { provide: WebProviders, inject: [WebSearch], useFactory: (search: WebSearch) => new ConfiguredWeb(search) },
+    { provide: OnlineModels, useClass: TransportOnlineModels },
+    { provide: CompatibleNames, useClass: ConfiguredNames },
+    { provide: OutputFormats, useClass: MediaFormats },
+    { provide: WebProviders, useClass: ConfiguredWeb },
   ],
   exports: [
     JobMeter,
@@ -124,23 +111,7 @@ export class ApiModule {
         RouterModule.register(routeModules.map((module) => ({ path: 'api/v1', module }))),
       ],
       controllers: config.publicHealth ? [OperationsController] : [],
-      providers: [
-        ApiLifecycle,
-        ApiMetrics,
-        {
-          provide: Readiness,
-          inject: [ApiConfig, PrismaService, MigrationCheck, QueueTransport, LimitStore, ArtifactStore, Logger],
-          useFactory: (
-            settings: ApiConfig,
-            prisma: PrismaService,
-            migrations: MigrationCheck,
-            transport: QueueTransport,
-            limitStore: LimitStore,
-            artifacts: ArtifactStore,
-            log: Logger,
-          ) => createReadiness(settings, { prisma, migrations, transport, limitStore, artifacts, logger: log }),
-        },
-      ],
+      providers: [ApiLifecycle, ApiMetrics, { provide: Readiness, useClass: ApiReadiness }],
     };
   }
 }

@@ -33,7 +33,7 @@ async function rewrite(events: object[], changes: Changes = {}) {
     current: async () => ({ id: 7n, modelId: 'chat', pricing: { input: { usd: 1, diem: 1 } } }),
   } as unknown as PriceList;
   const open = () => Object.assign(Readable.from(events), { close: () => undefined, fail: () => undefined });
-  const budgets = new StoreBudgets(60_000);
+  const budgets = new StoreBudgets({ storeTimeoutMs: 60_000 });
   const watch = () => ({ lost: new AbortController().signal, release: () => undefined });
   const runner = new JobRunner(
     {

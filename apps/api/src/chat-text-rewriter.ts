@@ -22,7 +22,7 @@ export class ChatTextRewriter extends TextRewriter {
   constructor(
     @Inject(ModelResolver) private readonly models: Pick<ModelResolver, 'resolve'>,
     @Inject(PriceList) private readonly prices: Pick<PriceList, 'current'>,
-    @Inject(StoreBudgets) private readonly budgets: StoreBudgets,
+    private readonly budgets: StoreBudgets,
     @Inject(JobRunner) private readonly runner: Pick<JobRunner, 'run'>,
     @Inject(ApiConfig) private readonly config: Pick<ApiConfig, 'site' | 'secretKey' | 'prefixCacheScope'>,
     @Inject(Logger) private readonly logger: Pick<Logger, 'warn'>,

@@ -1,9 +1,11 @@
 import type { WebProviders } from '#model-registry';
-import type { WebSearch } from '#web';
+import { Injectable } from '#platform/injection';
+import { WebSearch } from '#web';
 
 /** What of the web the operator of this installation configured. */
+@Injectable()
 export class ConfiguredWeb implements WebProviders {
-  constructor(private readonly search: Pick<WebSearch, 'isConfigured' | 'hasProvider'>) {}
+  constructor(private readonly search: WebSearch) {}
 
   get canSearch(): boolean {
     return this.search.isConfigured;

@@ -1,9 +1,11 @@
-import { type MediaTools, needsFfmpeg } from '#media';
+import { MediaTools, needsFfmpeg } from '#media';
 import type { OutputFormats } from '#model-registry';
+import { Injectable } from '#platform/injection';
 
 /** The formats of audio that the media tools of this installation can make. */
+@Injectable()
 export class MediaFormats implements OutputFormats {
-  constructor(private readonly tools: Pick<MediaTools, 'available' | 'refresh'>) {}
+  constructor(private readonly tools: MediaTools) {}
 
   canMake(format: string): boolean {
     if (!needsFfmpeg(format)) return true;

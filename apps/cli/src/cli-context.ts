@@ -1,7 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { AccountsService } from '#accounts';
-import type { CharacterDocuments, CharactersService } from '#characters';
 import { PlatformError } from '#common';
 import { type ProcessIdentity, processState } from '#platform/process';
 import type { ModelRegistryService } from '#model-registry';
@@ -10,6 +9,7 @@ import { type CliConfig, forgetPostgresVariables } from '#platform/config';
 import type { PrismaService } from '#platform/prisma';
 import type { QueueTransport } from '#queue';
 import { Output } from './output.js';
+import type { CharacterDocuments, CharactersService } from '#characters';
 
 export interface CliStreams {
   stdout?: NodeJS.WritableStream;
@@ -108,14 +108,14 @@ export class CliContext {
 
   async requireCharacters(): Promise<CharactersService> {
     const prisma = await this.requireDatabase();
-    const { CharactersService } = await import('#characters');
-    return new CharactersService(prisma);
+    const { CharactersRepository, CharactersService, ReviewsRepository } = await import('#characters');
+    return new CharactersService(new CharactersRepository(prisma), new ReviewsRepository(prisma));
   }
 
   async requireDocuments(): Promise<CharacterDocuments> {
     const prisma = await this.requireDatabase();
-    const { CharacterDocuments } = await import('#characters');
-    return new CharacterDocuments(prisma);
+    const { CharacterDocuments, DocumentsRepository } = await import('#characters');
+    return new CharacterDocuments(new DocumentsRepository(prisma));
   }
 
   /**

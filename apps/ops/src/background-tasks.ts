@@ -7,19 +7,19 @@ import { PlacementPublisher } from '#model-registry';
 import { PaymentRunner } from '#payments/execution';
 
 /** What cleanup does not delete now the next run does: an artifact store that does not respond must not use up the time to stop. In ms. */
-const cleanupPatienceMs = 3_000;
+const cleanupMaxWaitMs = 3_000;
 
 /** Starts and stops what runs in ops on timers. Job results are consumed by `JobResultsModule`. */
 @Injectable()
 export class BackgroundTasks implements OnApplicationBootstrap, OnModuleDestroy {
   constructor(
-    @Inject(RepairSweeps) private readonly repair: RepairSweeps,
-    @Inject(CleanupSweeps) private readonly cleanup: CleanupSweeps,
-    @Inject(ProgressRecorder) private readonly progress: ProgressRecorder,
-    @Inject(LedgerWatch) private readonly ledger: LedgerWatch,
-    @Inject(PlacementPublisher) private readonly placements: PlacementPublisher,
+    private readonly repair: RepairSweeps,
+    private readonly cleanup: CleanupSweeps,
+    private readonly progress: ProgressRecorder,
+    private readonly ledger: LedgerWatch,
+    private readonly placements: PlacementPublisher,
     @Inject(StakeRefresher) private readonly stakes: StakeRefresher | null,
-    @Inject(PaymentRunner) private readonly payments: PaymentRunner,
+    private readonly payments: PaymentRunner,
   ) {}
 
   onApplicationBootstrap(): void {
@@ -37,7 +37,7 @@ export class BackgroundTasks implements OnApplicationBootstrap, OnModuleDestroy 
     const { repair, cleanup, progress, ledger, placements, payments } = this;
     await Promise.all([
       ...[repair, progress, ledger, placements, payments].map((task) => task.close()),
-      cleanup.close(cleanupPatienceMs),
+      cleanup.close(cleanupMaxWaitMs),
       this.stakes?.close(),
     ]);
   }

@@ -1,4 +1,4 @@
-import { Inject, Injectable } from '@nestjs/common';
+import { Injectable } from '@nestjs/common';
 import { JobsRepository, ResultBacklog } from '#jobs';
 import { Readiness, registerReadinessGauges } from '#platform/health';
 import { Metrics, registerQueueFailures, registerQueueGauges, registerRefusedMessages } from '#platform/metrics';
@@ -8,11 +8,11 @@ import { QueueTransport } from '#queue';
 @Injectable()
 export class OpsMetrics {
   constructor(
-    @Inject(Metrics) metrics: Metrics,
-    @Inject(QueueTransport) transport: QueueTransport,
-    @Inject(JobsRepository) jobs: JobsRepository,
-    @Inject(ResultBacklog) backlog: ResultBacklog,
-    @Inject(Readiness) readiness: Readiness,
+    metrics: Metrics,
+    transport: QueueTransport,
+    jobs: JobsRepository,
+    backlog: ResultBacklog,
+    readiness: Readiness,
   ) {
     registerReadinessGauges(metrics, readiness);
     registerQueueFailures(metrics, () => transport.failedCalls);

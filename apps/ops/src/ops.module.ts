@@ -1,27 +1,28 @@
 import { type DynamicModule, Global, Module } from '@nestjs/common';
 import { OnchainStakes, StakeRefresher, StakesService } from '#accounts';
-import { LedgerService, LedgerWatch } from '#billing';
+import { LedgerService, LedgerVerifier, LedgerWatch } from '#billing';
 import { BillingModule, JobMeter } from '#billing/nest';
 import { JobCatalog, JobResultProcessingModule, KnownQueues, RecoveryModule } from '#jobs/nest';
-import { catalog, meterJob, modalitiesOf } from '#modalities';
-import { ModelRegistryService, noOnlineModels, PlacementPublisher, PlacementRepository } from '#model-registry';
+import { catalog, meterJob } from '#modalities';
+import { PlacementBroadcast, PlacementPublisher, PlacementRepository } from '#model-registry';
 import { PaymentRunner } from '#payments/execution';
 import { OpsConfig } from '#platform/config';
-import { logReadiness, Readiness } from '#platform/health';
+import { Readiness } from '#platform/health';
 import { Logger } from '#platform/logging';
 import { Metrics } from '#platform/metrics';
-import { MigrationCheck } from '#platform/migrations';
 import { PlatformModule } from '#platform/nest';
 import { PrismaService } from '#platform/prisma';
-import { QueueTransport } from '#queue';
 import { JobResultsModule } from '#queue/job-results';
 import { QueueModule } from '#queue/nest';
-import { ArtifactStore } from '#storage';
 import { StorageModule } from '#storage/nest';
 import { BackgroundTasks } from './background-tasks.js';
 import { LedgerVerificationDatabase } from './ledger-verification.database.js';
+import { LedgerVerification } from './ledger-verification.js';
 import { OpsMetrics } from './ops-metrics.js';
+import { OpsReadiness } from './ops-readiness.js';
 import { createPaymentRunner } from './payment-execution.js';
+import { RegistryQueues } from './registry-queues.js';
+import { TransportPlacements } from './transport-placements.js';
 
 /** How long a query that does not verify the ledger may take, in ms. */
 const queryTimeoutMs = 10_000;
@@ -36,22 +37,11 @@ const jobCatalog: JobCatalog = {
   providers: [
     { provide: JobCatalog, useValue: jobCatalog },
     { provide: JobMeter, useValue: meterJob },
-    { provide: KnownQueues, inject: [PrismaService], useFactory: knownQueuesOf },
+    { provide: KnownQueues, useClass: RegistryQueues },
   ],
   exports: [JobCatalog, JobMeter, KnownQueues],
 })
 class CatalogModule {}
-
-/** One for each modality of each model in the registry, served or not. */
-function knownQueuesOf(prisma: PrismaService): KnownQueues {
-  const registry = new ModelRegistryService(prisma, noOnlineModels);
-  return {
-    list: async () =>
-      (await registry.inventory()).flatMap(({ manifest }) =>
-        modalitiesOf(manifest).map((modality) => ({ modality, modelId: manifest.id })),
-      ),
-  };
-}
 
 /** The root of ops: job results, sweeps, cleanup, progress, ledger verification and placements. */
 @Module({})
@@ -81,62 +71,25 @@ export class OpsModule {
         BackgroundTasks,
         OpsMetrics,
         PlacementRepository,
-        {
-          provide: LedgerVerificationDatabase,
-          inject: [OpsConfig],
-          useFactory: ({ databaseUrl }: OpsConfig) => new LedgerVerificationDatabase(databaseUrl),
-        },
-        {
-          provide: LedgerWatch,
-          inject: [OpsConfig, LedgerService, LedgerVerificationDatabase, Metrics, Logger],
-          useFactory: ledgerWatchOf,
-        },
+        LedgerVerificationDatabase,
+        { provide: LedgerVerifier, useClass: LedgerVerification },
+        LedgerWatch,
         {
           provide: StakeRefresher,
           inject: [OpsConfig, PrismaService, LedgerService, Logger],
           useFactory: stakeRefresherOf,
         },
-        {
-          provide: PlacementPublisher,
-          inject: [PlacementRepository, QueueTransport, Logger],
-          useFactory: (repository: PlacementRepository, transport: QueueTransport, logger: Logger) =>
-            new PlacementPublisher({
-              repository,
-              channel: transport.placements,
-              heartbeats: () => transport.membership.list(),
-              logger,
-            }),
-        },
+        PlacementPublisher,
+        { provide: PlacementBroadcast, useClass: TransportPlacements },
         {
           provide: PaymentRunner,
           inject: [OpsConfig, PrismaService, Metrics, Logger],
           useFactory: createPaymentRunner,
         },
-        {
-          provide: Readiness,
-          inject: [PrismaService, MigrationCheck, QueueTransport, ArtifactStore, Logger],
-          useFactory: createReadiness,
-        },
+        { provide: Readiness, useClass: OpsReadiness },
       ],
     };
   }
-}
-
-/** Open reservations are counted at every scrape, which must not wait as long as a verification may. */
-function ledgerWatchOf(
-  { ledgerVerifyMs: verifyEveryMs }: OpsConfig,
-  ledger: LedgerService,
-  database: LedgerVerificationDatabase,
-  metrics: Metrics,
-  logger: Logger,
-): LedgerWatch {
-  const verifying = new LedgerService(database);
-  return new LedgerWatch({
-    ledger: { verify: () => verifying.verify(), openReservations: () => ledger.openReservations() },
-    metrics,
-    logger,
-    verifyEveryMs,
-  });
 }
 
 /** Null without a chain of stakes. */
@@ -150,22 +103,4 @@ function stakeRefresherOf(
   const reader = new OnchainStakes(settings);
   const stakes = new StakesService({ prisma, ledger, terms: settings, reader, allowList: [] });
   return new StakeRefresher({ prisma, stakes, reader, logger, refreshMs });
-}
-
-function createReadiness(
-  prisma: PrismaService,
-  migrations: MigrationCheck,
-  transport: QueueTransport,
-  artifacts: ArtifactStore,
-  logger: Logger,
-): Readiness {
-  return new Readiness(
-    [
-      { name: 'database', check: () => prisma.ping() },
-      { name: 'migrations', check: () => migrations.check() },
-      { name: 'queue', check: () => transport.ping() },
-      { name: 'storage', check: () => artifacts.ping(), isPartial: true },
-    ],
-    logReadiness(logger),
-  );
 }

@@ -1,13 +1,14 @@
 export { LedgerArchiveRepository } from './archive/ledger-archive.repository.js';
 export { type ArchiveFault, type ArchiveResult, LedgerArchiver } from './archive/ledger-archiver.js';
-export { SettlementStep } from './closing.step.js';
+export { SettlementStep } from './settlement.step.js';
 export { type BalanceBefore, JobQuote } from './job-quote.js';
-export { LedgerWatch } from './ledger-watch.js';
+export { LedgerVerifier, LedgerWatch } from './ledger-watch.js';
 export { isConsistent, LedgerService } from './ledger.service.js';
 export type { CreditKind, VerifyReport } from './ledger.repository.js';
 export type { ModelPrice } from './model-price.js';
 export { MoneyMetrics } from './money.metrics.js';
 export { PriceList } from './price-list.js';
+export { PriceRepository } from './price.repository.js';
 export { RecentBalances } from './recent-balances.js';
 export { ReservationRefused } from './reservation-refused.js';
 export { ReservationStep } from './reservation.step.js';
@@ -19,4 +20,5 @@ export {
 export { FoldKeyDaysSweep } from './usage/fold-key-days.sweep.js';
 export { KeyUsageRepository } from './usage/key-usage.repository.js';
 export { UsageAnalyticsService } from './usage/usage-analytics.service.js';
+export { UsageHistoryRepository } from './usage/usage-history.repository.js';
 export { UsageHistoryService } from './usage/usage-history.service.js';

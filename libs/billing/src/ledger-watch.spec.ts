@@ -28,15 +28,13 @@ async function watched(breaks: Partial<VerifyReport['breaks']>, verifyEveryMs = 
     ...{ accounts: 1, transactions: 1, entries: 2, archivedTransactions: 0 },
     ...{ openReservations: 2, chargedNano: 0n, heldNano: 0n },
   };
-  const watch = new LedgerWatch({
-    ledger: {
-      verify: async () => ({ figures, breaks: { ...noBreaks, ...breaks } }),
-      openReservations: async () => ({ count: 2, heldNano: 1_500_000_000n }),
-    },
+  const watch = new LedgerWatch(
+    { openReservations: async () => ({ count: 2, heldNano: 1_500_000_000n }) },
+    { verify: async () => ({ figures, breaks: { ...noBreaks, ...breaks } }) },
     metrics,
     logger,
-    verifyEveryMs,
-  });
+    { ledgerVerifyMs: verifyEveryMs },
+  );
   watch.start();
   await watch.close();
   return { text: await metrics.render(), lines };
@@ -60,15 +58,13 @@ describe('LedgerWatch', () => {
   });
 
   it('does not wait for a running verification when it closes', async () => {
-    const watch = new LedgerWatch({
-      ledger: {
-        verify: () => new Promise(() => undefined),
-        openReservations: async () => ({ count: 0, heldNano: 0n }),
-      },
-      metrics: new Metrics('ops', { processMetrics: false }),
-      logger: createLogger('ops', { level: 'silent' }),
-      verifyEveryMs: 3_600_000,
-    });
+    const watch = new LedgerWatch(
+      { openReservations: async () => ({ count: 0, heldNano: 0n }) },
+      { verify: () => new Promise(() => undefined) },
+      new Metrics('ops', { processMetrics: false }),
+      createLogger('ops', { level: 'silent' }),
+      { ledgerVerifyMs: 3_600_000 },
+    );
     watch.start();
     await expect(watch.close(5)).resolves.toBeUndefined();
   });

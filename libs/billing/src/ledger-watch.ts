@@ -1,22 +1,22 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { nanosPerUsd } from '#common';
-import type { Logger } from '#platform/logging';
-import type { Metrics } from '#platform/metrics';
-import { isConsistent, type LedgerService } from './ledger.service.js';
+import { OpsConfig } from '#platform/config';
+import { Inject, Injectable } from '#platform/injection';
+import { Logger } from '#platform/logging';
+import { Metrics } from '#platform/metrics';
+import { isConsistent, LedgerService } from './ledger.service.js';
 import type { VerifyReport } from './ledger.repository.js';
 
-export interface LedgerWatchOptions {
-  ledger: Pick<LedgerService, 'verify' | 'openReservations'>;
-  metrics: Metrics;
-  logger: Logger;
-  /** Interval between two verifications, in ms; 0: never. */
-  verifyEveryMs: number;
+/** Verifies the whole ledger; the process provides it. */
+export abstract class LedgerVerifier {
+  abstract verify(): Promise<VerifyReport>;
 }
 
 /**
  * Monitors the ledger: open reservations at every scrape, and a full verification from time to time. A broken invariant
  * is an error in the log and a non-zero metric.
  */
+@Injectable()
 export class LedgerWatch {
   private report: VerifyReport | null = null;
   private provedAtSeconds = 0;
@@ -25,14 +25,21 @@ export class LedgerWatch {
   private proving: Promise<void> = Promise.resolve();
   private closed = false;
 
-  constructor(private readonly options: LedgerWatchOptions) {
+  constructor(
+    @Inject(LedgerService) private readonly ledger: Pick<LedgerService, 'openReservations'>,
+    private readonly verifier: LedgerVerifier,
+    private readonly metrics: Metrics,
+    private readonly logger: Logger,
+    /** `ledgerVerifyMs`: the interval between two verifications; 0: never. */
+    @Inject(OpsConfig) private readonly config: Pick<OpsConfig, 'ledgerVerifyMs'>,
+  ) {
     this.showReservations();
-    if (options.verifyEveryMs > 0) this.showProof();
+    if (config.ledgerVerifyMs > 0) this.showProof();
   }
 
   /** Starts the first verification immediately. */
   start(): void {
-    if (this.options.verifyEveryMs > 0) this.proving = this.prove();
+    if (this.config.ledgerVerifyMs > 0) this.proving = this.prove();
   }
 
   /**
@@ -46,10 +53,10 @@ export class LedgerWatch {
   }
 
   private async prove(): Promise<void> {
-    const { ledger, logger, verifyEveryMs } = this.options;
+    const { verifier, logger, config } = this;
     const startedAt = performance.now();
     try {
-      this.report = await ledger.verify();
+      this.report = await verifier.verify();
       this.provedAtSeconds = Date.now() / 1_000;
       this.tookSeconds = (performance.now() - startedAt) / 1_000;
       if (!isConsistent(this.report)) {
@@ -61,11 +68,11 @@ export class LedgerWatch {
     if (this.closed) return;
     this.timer = setTimeout(() => {
       this.proving = this.prove();
-    }, verifyEveryMs);
+    }, config.ledgerVerifyMs);
   }
 
   private showReservations(): void {
-    const { metrics, ledger } = this.options;
+    const { metrics, ledger } = this;
     metrics.observedGauge({
       name: 'sluice_ledger_open_reservations',
       help: 'Reservations of open jobs; the same from every replica.',
@@ -81,7 +88,7 @@ export class LedgerWatch {
   }
 
   private showProof(): void {
-    const { metrics } = this.options;
+    const { metrics } = this;
     metrics.observedGauge({
       name: 'sluice_ledger_broken_invariants',
       help: 'Broken invariants found by the latest verification of the ledger: each must be 0. Empty until the first one.',

@@ -10,6 +10,7 @@ import { JobQuote } from './job-quote.js';
 import { type CloseResult, LedgerRepository, type Reserved } from './ledger.repository.js';
 import { LedgerService } from './ledger.service.js';
 import { PriceList } from './price-list.js';
+import { PriceRepository } from './price.repository.js';
 import { ReservationStep } from './reservation.step.js';
 
 const usd = (amount: number): bigint => (BigInt(Math.round(amount * 1_000)) * nanosPerUsd) / 1_000n;
@@ -560,14 +561,16 @@ describe('prices', () => {
       );
     await write(manifest(1));
     await write(manifest(1));
-    const first = await new PriceList(prisma).current('priced');
+    const first = await new PriceList(new PriceRepository(prisma)).current('priced');
     await write(manifest(2));
-    const second = await new PriceList(prisma).current('priced');
+    const second = await new PriceList(new PriceRepository(prisma)).current('priced');
     expect(second).toMatchObject({ pricing: { input: { usd: 2 } } });
     expect(first).toMatchObject({ pricing: { input: { usd: 1 } } });
     const { rows } = await pool.query(`SELECT 1 FROM prices WHERE model_id = 'priced'`);
     expect(rows).toHaveLength(2);
-    await expect(new PriceList(prisma).current('nowhere')).rejects.toMatchObject({ code: 'SERVICE_UNAVAILABLE' });
+    await expect(new PriceList(new PriceRepository(prisma)).current('nowhere')).rejects.toMatchObject({
+      code: 'SERVICE_UNAVAILABLE',
+    });
   });
 });
 

@@ -1,23 +1,21 @@
 import { type Clock, PlatformError, systemClock } from '#common';
-import type { PrismaService } from '#platform/prisma';
+import { Injectable, Optional } from '#platform/injection';
 import { PriceRepository } from './price.repository.js';
 import type { ModelPrice } from './model-price.js';
 
 const reuseMs = 5_000;
 
 /** Returns today's prices. One read of all prices is cached for 5 s. */
+@Injectable()
 export class PriceList {
-  private readonly repository: PriceRepository;
   private prices = new Map<string, ModelPrice>();
   private readAtMs = -Infinity;
   private reading: Promise<void> | undefined;
 
   constructor(
-    prisma: PrismaService,
-    private readonly clock: Clock = systemClock,
-  ) {
-    this.repository = new PriceRepository(prisma);
-  }
+    private readonly repository: PriceRepository,
+    @Optional() private readonly clock: Clock = systemClock,
+  ) {}
 
   /** Rejects with `SERVICE_UNAVAILABLE` when prices cannot be read: nothing runs at an unknown price. */
   async current(modelId: string): Promise<ModelPrice> {

@@ -1,7 +1,9 @@
-import type { PrismaService } from '#platform/prisma';
+import { Injectable } from '#platform/injection';
+import { PrismaService } from '#platform/prisma';
 import type { ModelPrice } from './model-price.js';
 
 /** Dated prices. A trigger writes a row whenever the registry stores a manifest with a new price. */
+@Injectable()
 export class PriceRepository {
   constructor(private readonly prisma: PrismaService) {}
 

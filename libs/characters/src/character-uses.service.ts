@@ -1,6 +1,5 @@
 import { Inject, Injectable } from '#platform/injection';
 import { Logger } from '#platform/logging';
-import { PrismaService } from '#platform/prisma';
 import { CharactersRepository } from './characters.repository.js';
 
 /** How often the counts are written, in ms. */
@@ -9,16 +8,13 @@ const writeEveryMs = 5_000;
 /** Counts the chats of each character in memory and adds the counts to the rows every few seconds, in one statement. */
 @Injectable()
 export class CharacterUses {
-  private readonly characters: CharactersRepository;
   private counts = new Map<string, number>();
   private timer: NodeJS.Timeout | null = null;
 
   constructor(
-    prisma: PrismaService,
+    private readonly characters: CharactersRepository,
     @Inject(Logger) private readonly logger: Pick<Logger, 'warn'>,
-  ) {
-    this.characters = new CharactersRepository(prisma);
-  }
+  ) {}
 
   count(characterId: string): void {
     this.counts.set(characterId, (this.counts.get(characterId) ?? 0) + 1);

@@ -7,6 +7,9 @@ import { averageRating, type CharacterDefinition, type CharacterFilter, type Cha
 import { CharacterUses } from './character-uses.service.js';
 import { CharactersService } from './characters.service.js';
 import { CharacterDocuments } from './documents/character-documents.service.js';
+import { CharactersRepository } from './characters.repository.js';
+import { ReviewsRepository } from './reviews.repository.js';
+import { DocumentsRepository } from './documents/documents.repository.js';
 
 let database: TestDatabase;
 let prisma: PrismaService;
@@ -16,7 +19,7 @@ let accountId: string;
 beforeAll(async () => {
   database = await createMigratedDatabase();
   prisma = new PrismaService({ url: database.url, poolSize: 8 });
-  characters = new CharactersService(prisma);
+  characters = new CharactersService(new CharactersRepository(prisma), new ReviewsRepository(prisma));
   accountId = (await new AccountsService(prisma).createAccount('reader')).id;
 });
 
@@ -85,7 +88,7 @@ describe('a list of characters', () => {
   });
 
   it('counts chats in memory and writes them together', async () => {
-    const uses = new CharacterUses(prisma, { warn: expect.fail });
+    const uses = new CharacterUses(new CharactersRepository(prisma), { warn: expect.fail });
     const { id } = await characters.find('cy');
     for (let chat = 0; chat < 3; chat += 1) uses.count(id);
     await uses.write();
@@ -153,7 +156,7 @@ describe('the documents of a character', () => {
   });
 
   it('follow their folder, and only what changed is embedded again', async () => {
-    const documents = new CharacterDocuments(prisma);
+    const documents = new CharacterDocuments(new DocumentsRepository(prisma));
     const replace = async (texts: Record<string, string>, modelId = 'm') =>
       await documents.replace(await characters.save(written('ada')), files(texts), tools(modelId));
     const first = await replace({ 'a.md': 'A ship.', 'b.md': 'Some bread.' });
@@ -172,7 +175,7 @@ describe('the documents of a character', () => {
   });
 
   it('are searched by the cosine, each character for itself', async () => {
-    const documents = new CharacterDocuments(prisma);
+    const documents = new CharacterDocuments(new DocumentsRepository(prisma));
     const [ada, bo] = [await characters.save(written('ada')), await characters.save(written('bo'))];
     const texts = { 'a.md': 'ship ship ship', 'b.md': 'bread ship', 'c.md': 'bread' };
     await documents.replace(ada, files(texts), tools('m'));

@@ -1,4 +1,4 @@
-import { Prisma, type PrismaService } from '#platform/prisma';
+import { Prisma, PrismaService } from '#platform/prisma';
 import type {
   Character,
   CharacterDefinition,
@@ -7,6 +7,7 @@ import type {
   CharacterSort,
   RatedCharacter,
 } from './character.js';
+import { Injectable } from '#platform/injection';
 
 /** Mean of the ratings, drawn to the middle while there are few: five reviews of 3.5 stars are added. */
 const trustedRating = Prisma.sql`(rating_sum + 17.5) / (rating_count + 5)`;
@@ -45,6 +46,7 @@ function conditions({ search, tags, categories, modelIds, adult, webEnabled }: C
 }
 
 /** The table of characters. */
+@Injectable()
 export class CharactersRepository {
   constructor(private readonly prisma: PrismaService) {}
 

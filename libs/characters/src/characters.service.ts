@@ -1,6 +1,5 @@
 import { type Clock, PlatformError, systemClock } from '#common';
 import { Injectable, Optional } from '#platform/injection';
-import { PrismaService } from '#platform/prisma';
 import type {
   Character,
   CharacterDefinition,
@@ -20,17 +19,13 @@ const maxCached = 1_000;
 /** Characters and their reviews. */
 @Injectable()
 export class CharactersService {
-  private readonly characters: CharactersRepository;
-  private readonly written: ReviewsRepository;
   private readonly cached = new Map<string, { character: Character; readMs: number }>();
 
   constructor(
-    prisma: PrismaService,
+    private readonly characters: CharactersRepository,
+    private readonly written: ReviewsRepository,
     @Optional() private readonly clock: Clock = systemClock,
-  ) {
-    this.characters = new CharactersRepository(prisma);
-    this.written = new ReviewsRepository(prisma);
-  }
+  ) {}
 
   /** Returns a page of a list, with the ratings of an account. */
   list(filter: CharacterFilter, page: CharacterPage, accountId: string): Promise<RatedCharacter[]> {

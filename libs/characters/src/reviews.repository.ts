@@ -1,9 +1,11 @@
-import type { PrismaService } from '#platform/prisma';
+import { PrismaService } from '#platform/prisma';
 import type { CharacterReview } from './character.js';
+import { Injectable } from '#platform/injection';
 
 export type NewReview = Omit<CharacterReview, 'id' | 'createdAt'>;
 
 /** The table of reviews. */
+@Injectable()
 export class ReviewsRepository {
   constructor(private readonly prisma: PrismaService) {}
 

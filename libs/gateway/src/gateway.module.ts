@@ -1,4 +1,4 @@
-import { Global, Inject, Module, type OnApplicationShutdown } from '@nestjs/common';
+import { Global, Module, type OnApplicationShutdown } from '@nestjs/common';
 import { APP_FILTER, APP_GUARD, APP_INTERCEPTOR } from '@nestjs/core';
 import { ContractSignatures, SignInVerifier, WalletCallers } from '#accounts';
 import { AccountsModule } from '#accounts/nest';
@@ -10,14 +10,12 @@ import { EgressModule } from '#egress/nest';
 import { RequestBudgets } from '#jobs';
 import { AdmissionModule } from '#jobs/nest';
 import { MediaModule } from '#media/nest';
-import { PaymentOffers } from '#payments';
 import { PaymentsModule } from '#payments/nest';
 import { ModelRegistryModule } from '#model-registry/nest';
 import { ApiConfig } from '#platform/config';
 import { WatchedFile } from '#platform/files';
 import { Logger } from '#platform/logging';
 import { PrismaService } from '#platform/prisma';
-import { QueueTransport } from '#queue';
 import { RateLimitModule } from '#rate-limit/nest';
 import { StorageModule } from '#storage/nest';
 import { WebModule } from '#web/nest';
@@ -61,15 +59,7 @@ import { WalletsController } from './wallets/wallets.controller.js';
 /** The requests in flight and what each may still wait for the stores; admission asks for the latter. */
 @Global()
 @Module({
-  providers: [
-    { provide: Drain, useFactory: () => new Drain() },
-    {
-      provide: StoreBudgets,
-      inject: [ApiConfig],
-      useFactory: ({ storeTimeoutMs }: ApiConfig) => new StoreBudgets(storeTimeoutMs),
-    },
-    { provide: RequestBudgets, useExisting: StoreBudgets },
-  ],
+  providers: [Drain, StoreBudgets, { provide: RequestBudgets, useExisting: StoreBudgets }],
   exports: [Drain, StoreBudgets, RequestBudgets],
 })
 export class RequestStateModule {}
@@ -140,18 +130,9 @@ function signInsOf({ wallets }: ApiConfig, prisma: PrismaService): WalletSignIns
       inject: [ApiConfig, PromptTexts, TextClassifier, Logger],
       useFactory: openPolicy,
     },
-    {
-      provide: ModelAvailabilityWatcher,
-      inject: [QueueTransport, ApiConfig],
-      useFactory: ({ membership }: QueueTransport, { modelWaitMs: returnMs }: ApiConfig) =>
-        new ModelAvailabilityWatcher(membership, { returnMs }),
-    },
+    ModelAvailabilityWatcher,
     { provide: WalletSignIns, inject: [ApiConfig, PrismaService], useFactory: signInsOf },
-    {
-      provide: PaymentAnswers,
-      inject: [ApiConfig, PaymentOffers],
-      useFactory: ({ wallets }: ApiConfig, offers: PaymentOffers) => new PaymentAnswers(wallets, offers),
-    },
+    PaymentAnswers,
     { provide: APP_GUARD, useClass: AccessGuard },
     { provide: APP_INTERCEPTOR, useClass: IdempotencyInterceptor },
     { provide: APP_INTERCEPTOR, useClass: ExchangeInterceptor },
@@ -173,7 +154,7 @@ function signInsOf({ wallets }: ApiConfig, prisma: PrismaService): WalletSignIns
   ],
 })
 export class GatewayModule implements OnApplicationShutdown {
-  constructor(@Inject(ModelAvailabilityWatcher) private readonly replicas: ModelAvailabilityWatcher) {}
+  constructor(private readonly replicas: ModelAvailabilityWatcher) {}
 
   onApplicationShutdown(): void {
     this.replicas.close();

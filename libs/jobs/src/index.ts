@@ -1,6 +1,7 @@
 export { AbandonedAdmissions } from './admission/abandoned-admissions.js';
-export { AdmissionService, type OpenRequest } from './admission/admission.service.js';
+export { AdmissionService } from './admission/admission.service.js';
 export type { JobPreparation } from './admission/job-preparation.js';
+export type { OpenRequest } from './admission/open-request.js';
 export { PayloadCipher } from './admission/payload-cipher.js';
 export { RequestBudgets } from './admission/request-budgets.js';
 export { directJob } from './direct/direct-job.js';

@@ -18,7 +18,8 @@ import { type EchoPayload, echoJob } from '#test/echo-job';
 import { createMigratedDatabase, type TestDatabase } from '#test/postgres';
 import { redisAvailable, startRedis } from '#test/redis';
 import { AccountTurns } from './admission/account-turns.js';
-import { type AdmissionOptions, AdmissionService, type OpenRequest } from './admission/admission.service.js';
+import { type AdmissionOptions, AdmissionService } from './admission/admission.service.js';
+import type { OpenRequest } from './admission/open-request.js';
 import { JobCloser } from './lifecycle/job-closer.js';
 import type { AdmissionStep, ClosedListener, ClosingStep } from './lifecycle/job-states.js';
 import { JobsRepository } from './lifecycle/jobs.repository.js';
@@ -111,7 +112,7 @@ describe.each(transports)('jobs over $kind', ({ kind }) => {
       over?: QueueTransport;
     } = {},
   ) {
-    return new AdmissionService({
+    return AdmissionService.of({
       jobs,
       closer: new JobCloser(jobs, options.closing),
       cipher,
@@ -290,7 +291,7 @@ describe.each(transports)('jobs over $kind', ({ kind }) => {
     const opened = request();
     await admission().open(opened);
     await processResults();
-    await new JobsService({ jobs, tickets, transport, logger }).cancel(opened.requestId);
+    await new JobsService(jobs, tickets, transport, logger).cancel(opened.requestId);
     await expect.poll(async () => (await row(opened.requestId))?.state, { timeout: 20_000 }).toBe('cancelled');
     expect(await row(opened.requestId)).toMatchObject({
       completion_tokens: 0,
@@ -305,7 +306,7 @@ describe.each(transports)('jobs over $kind', ({ kind }) => {
     const replies = transport.replies.open(opened);
     await admission().open(opened);
     await processResults();
-    await new JobsService({ jobs, tickets, transport, logger }).cancel(opened.requestId, 'An operator cancelled it.');
+    await new JobsService(jobs, tickets, transport, logger).cancel(opened.requestId, 'An operator cancelled it.');
     const events: unknown[] = [];
     for await (const event of replies) events.push(event);
     expect(events).toMatchObject([
@@ -330,7 +331,7 @@ describe.each(transports)('jobs over $kind', ({ kind }) => {
     const cancelBus = { cancel: async (requestId: string) => void cancelled.push(requestId) };
     const full = { results: { value: results }, cancelBus: { value: cancelBus } };
     const over = Object.create(transport, full) as QueueTransport;
-    await new JobsService({ jobs, tickets, transport: over, logger }).cancel(opened.requestId);
+    await new JobsService(jobs, tickets, over, logger).cancel(opened.requestId);
     // After the two that failed, and after the late one.
     expect(cancelled).toEqual(Array(3).fill(opened.requestId));
     await expect.poll(async () => (await row(opened.requestId))?.state, { timeout: 20_000 }).toBe('cancelled');
@@ -348,15 +349,15 @@ describe.each(transports)('jobs over $kind', ({ kind }) => {
     const cancelBus = { cancel: () => Promise.reject(new Error('away')) };
     const stalledConsumers = Object.create(transport, { cancelBus: { value: cancelBus } }) as QueueTransport;
     // Whichever rejects first must be this call, and nothing behind it.
-    await expect(
-      new JobsService({ jobs, tickets, transport: stalledConsumers, logger }).cancel(opened.requestId),
-    ).rejects.toThrow('away');
+    await expect(new JobsService(jobs, tickets, stalledConsumers, logger).cancel(opened.requestId)).rejects.toThrow(
+      'away',
+    );
     await transport.cancelBus.cancel(opened.requestId);
   });
 
   it('notifies the worker when a running job is cancelled', async () => {
     const opened = request();
-    const service = new JobsService({ jobs, tickets, transport, logger });
+    const service = new JobsService(jobs, tickets, transport, logger);
     await consume(opened.modelId, async (job) => {
       service.markStarted(opened.requestId);
       await new Promise<void>((resolve) => job.signal.addEventListener('abort', () => resolve(), { once: true }));
@@ -375,7 +376,7 @@ describe.each(transports)('jobs over $kind', ({ kind }) => {
     const opened = request();
     await admission().open(opened);
     await processor().process(result(opened.requestId));
-    const service = new JobsService({ jobs, tickets, transport, logger });
+    const service = new JobsService(jobs, tickets, transport, logger);
     await service.cancel(opened.requestId);
     await service.cancel('no-such-request');
     expect(await row(opened.requestId)).toMatchObject({ state: 'succeeded' });
@@ -586,7 +587,7 @@ describe.each(transports)('jobs over $kind', ({ kind }) => {
       throw new Error('the connection was lost');
     };
     const closer = new JobCloser(jobs);
-    const service = new AdmissionService({
+    const service = AdmissionService.of({
       jobs: stalledConsumers,
       closer,
       cipher,
@@ -626,7 +627,7 @@ describe.each(transports)('jobs over $kind', ({ kind }) => {
       transport,
       logger,
     };
-    const service = new AdmissionService({ ...common, queueLimit: 1_000, steps: [step] });
+    const service = AdmissionService.of({ ...common, queueLimit: 1_000, steps: [step] });
     const unavailable = { status: 'rejected', reason: { code: 'SERVICE_UNAVAILABLE' } };
     expect(await Promise.allSettled(both.map((each) => service.open(each)))).toMatchObject([unavailable, unavailable]);
     expect(tries).toBe(3);
@@ -644,7 +645,7 @@ describe.each(transports)('jobs over $kind', ({ kind }) => {
     const closer = new JobCloser(jobs);
     const common = { jobs: slow, closer, cipher, tickets, transport, logger, queueLimit: 1_000 };
     // Long enough that the transaction begins within it on a busy machine, too.
-    const service = new AdmissionService({ ...common, budgetOf: () => new StoreBudget(500) });
+    const service = AdmissionService.of({ ...common, budgetOf: () => new StoreBudget(500) });
     await expect(service.open(opened)).rejects.toMatchObject({ code: 'SERVICE_UNAVAILABLE' });
     expect(await row(opened.requestId)).toBeUndefined();
     write();
@@ -673,22 +674,24 @@ describe.each(transports)('jobs over $kind', ({ kind }) => {
       };
       const tokens = reservation(name);
       const opened = request({ tokenReservation: tokens });
-      await new AdmissionService({ ...common, queueLimit: 1_000 }).open(opened).catch(() => undefined);
+      await AdmissionService.of({ ...common, queueLimit: 1_000 })
+        .open(opened)
+        .catch(() => undefined);
       // The request has its response.
       tokens.release();
       return opened.requestId;
     };
-    const doubtful = await open('doubtful', async (work) => {
+    const ambiguous = await open('ambiguous', async (work) => {
       await jobs.transaction(work);
       throw new Error('the connection was lost');
     });
-    await expect.poll(() => byRow).toEqual([doubtful]);
+    await expect.poll(() => byRow).toEqual([ambiguous]);
     const step: AdmissionStep = { admit: async () => [new PlatformError('INSUFFICIENT_BALANCE', 'No money.')] };
     await open('refused', (work) => jobs.transaction(work), [step]);
     const full = Object.assign(new Error('no room'), { code: '53100' });
     await open('rolled back', () => Promise.reject(full));
     await expect.poll(() => given).toEqual(['refused', 'rolled back']);
-    expect(byRow).toEqual([doubtful]);
+    expect(byRow).toEqual([ambiguous]);
   });
 
   it('fails a running job that no worker runs any more', async () => {
@@ -716,7 +719,7 @@ describe.each(transports)('jobs over $kind', ({ kind }) => {
     await processResults([{ close: async () => (isAway ? Promise.reject(new Error('database is away')) : undefined) }]);
     await Promise.all(all.map(({ requestId }) => transport.results.report(result(requestId))));
     // Another replica, just started. What is being retried at this moment waits as well.
-    const flow = new ResultBacklog(transport.results, { slowMs: 0 });
+    const flow = new ResultBacklog(transport, { sweepIntervalMs: 3_000 }, logger, { slowMs: 0 });
     const resultBacklog = () => flow.flows();
     await expect.poll(resultBacklog).toBe(false);
     const common = {

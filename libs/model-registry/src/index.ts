@@ -1,6 +1,6 @@
 export { builtMembers } from './manifest/built-capabilities.js';
 export type { ModelPlacement, WorkerState } from './placement/placement.js';
-export { PlacementPublisher } from './placement/placement-publisher.js';
+export { PlacementBroadcast, PlacementPublisher } from './placement/placement-publisher.js';
 export { PlacementRepository } from './placement/placement.repository.js';
 export { PlacementService } from './placement/placement.service.js';
 export { parseModelName } from './registry/model-name.js';

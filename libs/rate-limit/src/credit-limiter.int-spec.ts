@@ -20,7 +20,7 @@ beforeAll(async () => {
   database = await createMigratedDatabase();
   prisma = new PrismaService({ url: database.url, poolSize: 8 });
   store = new PostgresLimitStore(prisma, minuteWindow);
-  const open = () => new CreditLimiter({ store, enabled: true, onRefused: refused });
+  const open = () => new CreditLimiter(store, { rateLimits: true }, { count: refused });
   replicas = [open(), open()];
 });
 afterAll(async () => {

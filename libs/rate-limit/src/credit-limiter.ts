@@ -1,16 +1,12 @@
 import { PlatformError } from '#common';
-import { type RefusalReason, secondsOf } from './refusal.js';
-import type { LimitStore } from './store/limit-store.js';
+import { LimitsConfig } from '#platform/config';
+import { Inject, Injectable } from '#platform/injection';
+import { secondsOf } from './refusal.js';
+import { RefusalCounter } from './refusal-counter.js';
+import { LimitStore } from './store/limit-store.js';
 import { dayWindow } from './store/limit-window.js';
 import { TurnPool } from './turn-pool.js';
 import { creditLock, creditWindow } from './window-keys.js';
-
-export interface CreditLimiterOptions {
-  store: Pick<LimitStore, 'take' | 'correct' | 'open' | 'release'>;
-  /** False: nothing is counted or refused. */
-  enabled: boolean;
-  onRefused: (reason: RefusalReason) => void;
-}
 
 /** A limit as `X-RateLimit-*` reports it. */
 export interface ReachedLimit {
@@ -36,11 +32,17 @@ const maxWaiting = 100;
  * Limits of requests that are counted in credits: how many an account uses in 24 hours, and how many of its requests run
  * at once. Both hold over all replicas.
  */
+@Injectable()
 export class CreditLimiter {
   /** Turns that this replica holds or waits for, by account. */
   private readonly turns = new Map<string, TurnPool>();
 
-  constructor(private readonly options: CreditLimiterOptions) {}
+  constructor(
+    @Inject(LimitStore) private readonly store: Pick<LimitStore, 'take' | 'correct' | 'open' | 'release'>,
+    /** Without rate limits, nothing is counted or refused. */
+    @Inject(LimitsConfig) private readonly config: Pick<LimitsConfig, 'rateLimits'>,
+    @Inject(RefusalCounter) private readonly refusals: Pick<RefusalCounter, 'count'>,
+  ) {}
 
   /** Takes the most that a request may use. Rejects with `SERVICE_UNAVAILABLE` when the store is unavailable. */
   async take({
@@ -55,9 +57,9 @@ export class CreditLimiter {
     /** A refusal is not counted. */
     isTrial?: boolean;
   }): Promise<CreditDecision> {
-    const { store, enabled, onRefused } = this.options;
+    const { store, config, refusals } = this;
     const unused = { refusal: null, settle: () => Promise.resolve() };
-    if (!enabled) return unused;
+    if (!config.rateLimits) return unused;
     const key = creditWindow({ accountId });
     const windows = [{ key, requests: null, tokens: limit }];
     const { granted, slot, nowMs, states } = await store.take({
@@ -71,7 +73,7 @@ export class CreditLimiter {
       await store.correct([key], slot, used - credits).catch(() => undefined);
     };
     if (granted) return { refusal: null, settle };
-    if (!isTrial) onRefused('user_credits');
+    if (!isTrial) refusals.count('user_credits');
     const { waitMs = dayWindow.lengthMs, tokens = limit } = states[0] ?? {};
     const remaining = Math.max(0, limit - tokens);
     const reached = { limit, remaining, resetSeconds: Math.ceil((nowMs + waitMs) / 1_000) };
@@ -84,7 +86,7 @@ export class CreditLimiter {
    * signal's reason.
    */
   async lock({ accountId, limit }: { accountId: string; limit: number }, signal: AbortSignal): Promise<() => void> {
-    if (!this.options.enabled) return () => undefined;
+    if (!this.config.rateLimits) return () => undefined;
     const turns = this.turnsOf(accountId);
     if (turns.waiting >= maxWaiting) throw this.refuseTurn(limit);
     const wait = new AbortController();
@@ -109,13 +111,13 @@ export class CreditLimiter {
     const known = this.turns.get(accountId);
     if (known !== undefined) return known;
     const onEmpty = (): void => void this.turns.delete(accountId);
-    const turns = new TurnPool({ store: this.options.store, key: creditLock({ accountId }), onEmpty });
+    const turns = new TurnPool({ store: this.store, key: creditLock({ accountId }), onEmpty });
     this.turns.set(accountId, turns);
     return turns;
   }
 
   private refuseTurn(limit: number): PlatformError {
-    this.options.onRefused('user_concurrent');
+    this.refusals.count('user_concurrent');
     return tooManyAtOnce(limit);
   }
 }

@@ -27,7 +27,12 @@ function setUp(overrides: Partial<LimitOverride>[] = [], { enabled = true } = {}
   const standing = { plain: none, key: none, installation: none, concurrent: { default: 2, partner: 10, key: null } };
   const rows = overrides.map((row) => ({ accountId: null, apiKeyId: null, target: '*', ...none, ...row }));
   const limitConfig = { page: async () => new LimitSnapshot(rows, standing) };
-  const requests = new OpenRequests({ store, limitConfig, enabled, onRefused: (reason) => void refused.push(reason) });
+  const requests = new OpenRequests(
+    store,
+    limitConfig,
+    { rateLimits: enabled },
+    { count: (reason) => void refused.push(reason) },
+  );
   return { requests, demands, renewed, refused, open };
 }
 

@@ -1,10 +1,12 @@
 import { PlatformError } from '#common';
+import { LimitsConfig } from '#platform/config';
+import { Inject, Injectable, Optional } from '#platform/injection';
 import type { LimitScope } from './limit-headers.js';
-import type { LimitConfig } from './limits/limit-config.js';
+import { LimitConfig } from './limits/limit-config.js';
 import type { LimitSnapshot } from './limits/limit-snapshot.js';
 import type { LimitDecision, LimitedCaller } from './rate-limiter.js';
-import type { RefusalReason } from './refusal.js';
-import type { Lease, LimitStore } from './store/limit-store.js';
+import { RefusalCounter } from './refusal-counter.js';
+import { type Lease, LimitStore } from './store/limit-store.js';
 import { accountWindow, keyWindow } from './window-keys.js';
 
 /** How long requests of a replica that died count as open, in ms. */
@@ -12,16 +14,6 @@ export const leaseMs = 30_000;
 
 /** Leases are renewed this often, so that one failed renewal ends none. */
 const renewEveryMs = leaseMs / 3;
-
-export interface OpenRequestsOptions {
-  store: Pick<LimitStore, 'open' | 'renew' | 'release'>;
-  limitConfig: Pick<LimitConfig, 'page'>;
-  /** False: nothing is counted or refused. */
-  enabled: boolean;
-  onRefused: (reason: RefusalReason) => void;
-  /** Default: 30 s. */
-  lifetimeMs?: number;
-}
 
 /** Whether a request may run beside the open ones. */
 export interface OpenDecision extends LimitDecision {
@@ -39,18 +31,26 @@ interface Bound {
  * Bounds the requests that an account and a key have open at once, over all replicas. Each open request is a lease in the
  * limit store that its replica renews: when a replica dies, its leases expire, and nothing has to be corrected.
  */
+@Injectable()
 export class OpenRequests {
   private readonly held = new Map<string, Lease>();
   private timer: NodeJS.Timeout | undefined;
 
-  constructor(private readonly options: OpenRequestsOptions) {}
+  constructor(
+    @Inject(LimitStore) private readonly store: Pick<LimitStore, 'open' | 'renew' | 'release'>,
+    @Inject(LimitConfig) private readonly limitConfig: Pick<LimitConfig, 'page'>,
+    /** Without rate limits, nothing is counted or refused. */
+    @Inject(LimitsConfig) private readonly config: Pick<LimitsConfig, 'rateLimits'>,
+    @Inject(RefusalCounter) private readonly refusals: Pick<RefusalCounter, 'count'>,
+    @Optional() private readonly lifetimeMs = leaseMs,
+  ) {}
 
   /** Rejects with `SERVICE_UNAVAILABLE` when the store is unavailable. */
   async enter(caller: LimitedCaller, requestId: string): Promise<OpenDecision> {
-    const bounds = this.options.enabled ? boundsOf(await this.options.limitConfig.page(), caller) : [];
+    const bounds = this.config.rateLimits ? boundsOf(await this.limitConfig.page(), caller) : [];
     if (bounds.length === 0) return { ...unbounded, leave: () => undefined };
     const keys = bounds.map(({ key }) => key);
-    const { granted, open } = await this.options.store.open({
+    const { granted, open } = await this.store.open({
       leaseId: requestId,
       keys,
       limits: bounds.map(({ limit }) => limit),
@@ -71,7 +71,7 @@ export class OpenRequests {
   }
 
   private refuse({ scope, limit }: Bound, headers: Record<string, string>): OpenDecision {
-    this.options.onRefused(`${scope}_concurrent`);
+    this.refusals.count(`${scope}_concurrent`);
     const owner = scope === 'user' ? 'This account' : 'This API key';
     const refusal = new PlatformError(
       'CONCURRENCY_LIMIT_EXCEEDED',
@@ -92,17 +92,13 @@ export class OpenRequests {
     if (lease === undefined) return;
     this.held.delete(requestId);
     // If the store does not respond, the lease expires.
-    await this.options.store.release(lease).catch(() => undefined);
+    await this.store.release(lease).catch(() => undefined);
   }
 
   /** Renews what this process has open. The next round makes up for a failed one. */
   async renew(): Promise<void> {
     if (this.held.size === 0) return;
-    await this.options.store.renew([...this.held.values()], this.lifetimeMs).catch(() => undefined);
-  }
-
-  private get lifetimeMs(): number {
-    return this.options.lifetimeMs ?? leaseMs;
+    await this.store.renew([...this.held.values()], this.lifetimeMs).catch(() => undefined);
   }
 }
 

@@ -38,20 +38,17 @@ function setUp(options: { overrides?: LimitOverride[]; enabled?: boolean } = {})
     ping: () => Promise.resolve(),
     close: () => Promise.resolve(),
   };
-  const log = new RefusalLog(
-    (some) => Promise.resolve(void lines.push(...some)),
-    () => undefined,
-  );
+  const log = new RefusalLog({ add: (some) => Promise.resolve(void lines.push(...some)) }, { warn: () => undefined });
   const standing = { plain: { requests: 1_000, tokens: null }, key: none, installation: none };
-  const limiter = new RateLimiter({
+  const limiter = new RateLimiter(
     store,
+    new LimitConfig(() => Promise.resolve(options.overrides ?? []), standing),
+    new FailureGuard(store, { max: 20, window: windowOf(30_000), blockMs: 30_000 }),
+    new TokenCorrector(store, { warn: () => undefined }),
     log,
-    enabled: options.enabled ?? true,
-    limitConfig: new LimitConfig(() => Promise.resolve(options.overrides ?? []), standing),
-    guard: new FailureGuard(store, { max: 20, window: windowOf(30_000), blockMs: 30_000 }),
-    corrector: new TokenCorrector(store, () => undefined),
-    onRefused: (reason) => void refused.push(reason),
-  });
+    { rateLimits: options.enabled ?? true },
+    { count: (reason) => void refused.push(reason) },
+  );
   const written = async () => {
     await log.flush();
     return lines;

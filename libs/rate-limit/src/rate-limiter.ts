@@ -1,14 +1,17 @@
 import { PlatformError } from '#common';
-import { type Block, type FailureGuard, guardOfAddress, guardOfKey } from './failure-guard.js';
+import { LimitsConfig } from '#platform/config';
+import { Inject, Injectable } from '#platform/injection';
+import { type Block, FailureGuard, guardOfAddress, guardOfKey } from './failure-guard.js';
 import { blockHeaders, limitHeaders, type LimitScope, type MeasuredWindow } from './limit-headers.js';
-import type { LimitConfig } from './limits/limit-config.js';
+import { LimitConfig } from './limits/limit-config.js';
 import type { LimitSnapshot } from './limits/limit-snapshot.js';
 import type { LimitClass, Limits, LimitTier } from './limits/limit-table.js';
-import type { RefusalLog } from './log/refusal-log.js';
-import { type RefusalReason, refusedByWindow } from './refusal.js';
-import type { LimitStore, TakeAnswer, WindowState } from './store/limit-store.js';
+import { RefusalLog } from './log/refusal-log.js';
+import { refusedByWindow } from './refusal.js';
+import { RefusalCounter } from './refusal-counter.js';
+import { LimitStore, type TakeAnswer, type WindowState } from './store/limit-store.js';
 import { advanceWindowShape, msUntilSlotLeaves, minuteWindow } from './store/limit-window.js';
-import { type TokenCorrector, TokenReservation } from './token-reservation.js';
+import { TokenCorrector, TokenReservation } from './token-reservation.js';
 import { accountWindow, advanceWindow, installationWindow, keyWindow, modelWindow } from './window-keys.js';
 
 /** The requester, as far as limits are concerned. */
@@ -51,17 +54,6 @@ export interface RequestsInAdvance {
   settle(used: number): Promise<void>;
 }
 
-export interface RateLimiterOptions {
-  store: LimitStore;
-  limitConfig: LimitConfig;
-  guard: FailureGuard;
-  corrector: TokenCorrector;
-  log: RefusalLog;
-  /** False: nothing is counted or refused. */
-  enabled: boolean;
-  onRefused: (reason: RefusalReason) => void;
-}
-
 interface Window {
   scope: LimitScope;
   key: string;
@@ -80,16 +72,26 @@ interface RememberedRefusal {
 }
 
 /** Checks every request against the limits of its account, its key and the installation, in one step. */
+@Injectable()
 export class RateLimiter {
   /** By key window; those of the installation's window. */
   private readonly refused = new Map<string, RememberedRefusal>();
 
-  constructor(private readonly options: RateLimiterOptions) {}
+  constructor(
+    private readonly store: LimitStore,
+    private readonly limitConfig: LimitConfig,
+    private readonly guard: FailureGuard,
+    private readonly corrector: TokenCorrector,
+    private readonly log: RefusalLog,
+    /** Without rate limits, nothing is counted or refused. */
+    @Inject(LimitsConfig) private readonly config: Pick<LimitsConfig, 'rateLimits'>,
+    @Inject(RefusalCounter) private readonly refusals: Pick<RefusalCounter, 'count'>,
+  ) {}
 
   /** For requests that run a model. Rejects with `SERVICE_UNAVAILABLE` when the store is unavailable. */
   async admitModel(caller: LimitedCaller, use: ModelUse): Promise<LimitDecision> {
-    if (!this.options.enabled) return { ...unlimited, tokens: use.tokens?.max ?? 0 };
-    const page = await this.options.limitConfig.page();
+    if (!this.config.rateLimits) return { ...unlimited, tokens: use.tokens?.max ?? 0 };
+    const page = await this.limitConfig.page();
     const own: Window = { scope: 'user', key: modelWindow(caller, use), limits: page.ofModel(caller, use) };
     return await this.admit(caller, use, windowsOf(page, caller, own));
   }
@@ -103,8 +105,8 @@ export class RateLimiter {
     use: ModelUse,
     { requests, isTrial }: { requests: number; isTrial: boolean },
   ): Promise<RequestsInAdvance> {
-    if (!this.options.enabled) return admittedAhead({ ...unlimited, tokens: 0 }, requests);
-    const page = await this.options.limitConfig.page();
+    if (!this.config.rateLimits) return admittedAhead({ ...unlimited, tokens: 0 }, requests);
+    const page = await this.limitConfig.page();
     const own: Window = { scope: 'user', key: advanceWindow(caller, use), limits: page.ofModel(caller, use) };
     if (windowsOf(page, caller, own).length > 1) return admittedAhead(await this.admitModel(caller, use), 1);
     return await this.takeAhead(caller, use, { own, requests, isTrial });
@@ -112,8 +114,8 @@ export class RateLimiter {
 
   /** For all other requests of a key. Rejects as above. */
   async admitPlain(caller: LimitedCaller): Promise<LimitDecision> {
-    if (!this.options.enabled) return unlimited;
-    const page = await this.options.limitConfig.page();
+    if (!this.config.rateLimits) return unlimited;
+    const page = await this.limitConfig.page();
     const limits = page.ofPlainRequests(caller.accountId);
     const own: Window = { scope: 'user', key: accountWindow(caller), limits };
     return await this.admit(caller, null, windowsOf(page, caller, own));
@@ -124,25 +126,25 @@ export class RateLimiter {
    * others. Asks no store, so that such requests cost nothing before their body is read.
    */
   async blocked(caller: LimitedCaller): Promise<LimitDecision | null> {
-    const block = this.options.enabled ? this.options.guard.block(guardOfKey(caller.apiKeyId)) : null;
+    const block = this.config.rateLimits ? this.guard.block(guardOfKey(caller.apiKeyId)) : null;
     if (block === null) return this.refusedLately(keyWindow(caller)) ?? this.refusedLately(installationWindow);
-    return this.turnAway((await this.options.limitConfig.page()).ofPlainRequests(caller.accountId), block);
+    return this.refuseBlocked((await this.limitConfig.page()).ofPlainRequests(caller.accountId), block);
   }
 
   /** Returns the response for an unauthenticated client at an address known to be blocked; null for all others. */
   blockedAddress(address: string): PlatformError | null {
-    const block = this.options.enabled ? this.options.guard.block(guardOfAddress(address)) : null;
+    const block = this.config.rateLimits ? this.guard.block(guardOfAddress(address)) : null;
     if (block === null) return null;
-    this.options.onRefused('failures');
-    return this.options.guard.refusal(block.leftMs);
+    this.refusals.count('failures');
+    return this.guard.refusal(block.leftMs);
   }
 
   /** Counts a failed request towards the block; never rejects. */
   async failed(caller: LimitedCaller | null, address: string): Promise<void> {
-    const { enabled, guard, log } = this.options;
+    const { guard, log } = this;
     const guardKey = caller === null ? guardOfAddress(address) : guardOfKey(caller.apiKeyId);
     // Responses to blocked callers do not count as new failures.
-    if (!enabled || guard.block(guardKey) !== null) return;
+    if (!this.config.rateLimits || guard.block(guardKey) !== null) return;
     const began = await guard.failed(guardKey);
     if (began === null || caller === null) return;
     const { accountId, apiKeyId, tier } = caller;
@@ -150,7 +152,7 @@ export class RateLimiter {
   }
 
   private async admit(caller: LimitedCaller, use: ModelUse | null, windows: Window[]): Promise<LimitDecision> {
-    const { store, guard } = this.options;
+    const { store, guard } = this;
     const tokens = heldTokens(use?.tokens, windows);
     const guardKey = guardOfKey(caller.apiKeyId);
     const answer = await store.take({
@@ -160,7 +162,7 @@ export class RateLimiter {
       windows: windows.map(({ key, limits }) => ({ key, ...limits, ...(tokens === 0 && { tokens: null }) })),
     });
     if (answer.blockedMs > 0) {
-      return this.turnAway(windows[0]?.limits ?? { requests: 0, tokens: null }, guard.learn(guardKey, answer));
+      return this.refuseBlocked(windows[0]?.limits ?? { requests: 0, tokens: null }, guard.learn(guardKey, answer));
     }
     const measured = windows.map(({ scope, limits }, index) => ({
       scope,
@@ -181,12 +183,12 @@ export class RateLimiter {
     use: ModelUse,
     { own: { scope, key, limits }, requests, isTrial }: { own: Window; requests: number; isTrial: boolean },
   ): Promise<RequestsInAdvance> {
-    const { store, guard } = this.options;
+    const { store, guard } = this;
     const guardKey = guardOfKey(caller.apiKeyId);
     const windows = [{ key, requests: null, tokens: limits.requests }];
     const answer = await store.take({ guard: guardKey, windows, tokens: requests, window: advanceWindowShape });
     if (answer.blockedMs > 0) {
-      const decision = this.turnAway(limits, guard.learn(guardKey, answer));
+      const decision = this.refuseBlocked(limits, guard.learn(guardKey, answer));
       return admittedAhead(decision, 0);
     }
     const state = requestsOf(stateAfter(answer, 0, requests));
@@ -213,7 +215,7 @@ export class RateLimiter {
     { windows, tokens, slot }: { windows: Window[]; tokens: number; slot: number },
   ): TokenReservation | null {
     if (windows.every(({ limits }) => limits.tokens === null)) return null;
-    const refund = () => void this.options.corrector.correct({ accountId, apiKeyId, modelId }, { slot, tokens }, 0);
+    const refund = () => void this.corrector.correct({ accountId, apiKeyId, modelId }, { slot, tokens }, 0);
     return new TokenReservation(slot, tokens, refund);
   }
 
@@ -224,14 +226,14 @@ export class RateLimiter {
   ): LimitDecision {
     const lacking = measured.filter(({ state }) => state.lacking !== null);
     const worst = lacking.reduce((one, other) => (other.state.waitMs > one.state.waitMs ? other : one));
-    const { scope, limits, state } = lacking.find((window) => isHopeless(window, tokens)) ?? worst;
+    const { scope, limits, state } = lacking.find((window) => canNeverFit(window, tokens)) ?? worst;
     const kind = state.lacking ?? 'requests';
-    const waitMs = isHopeless({ limits, state }, tokens) ? null : state.waitMs;
+    const waitMs = canNeverFit({ limits, state }, tokens) ? null : state.waitMs;
     const modelId = use?.modelId ?? null;
     // Calls of blockchain nodes run no model.
     const namedModel = use?.limitClass === 'rpc' ? null : modelId;
-    this.options.onRefused(`${scope}_${kind}`);
-    this.options.log.note({
+    this.refusals.count(`${scope}_${kind}`);
+    this.log.note({
       accountId,
       apiKeyId,
       tier,
@@ -248,7 +250,7 @@ export class RateLimiter {
     });
     if (scope !== 'user' && kind === 'requests' && waitMs !== null) {
       this.remember(scope === 'global' ? installationWindow : keyWindow({ apiKeyId }), waitMs, (leftMs) => {
-        this.options.onRefused(`${scope}_${kind}`);
+        this.refusals.count(`${scope}_${kind}`);
         return decision(leftMs);
       });
     }
@@ -273,11 +275,11 @@ export class RateLimiter {
     this.refused.set(windowKey, { untilMs: nowMs + Math.min(waitMs, maxRememberedMs), decision });
   }
 
-  private turnAway(limits: Limits, { leftMs, endsAtMs }: Block): LimitDecision {
-    this.options.onRefused('failures');
+  private refuseBlocked(limits: Limits, { leftMs, endsAtMs }: Block): LimitDecision {
+    this.refusals.count('failures');
     return {
       headers: blockHeaders(limits, endsAtMs),
-      refusal: this.options.guard.refusal(leftMs),
+      refusal: this.guard.refusal(leftMs),
       tokens: 0,
       reservation: null,
     };
@@ -330,7 +332,7 @@ function heldTokens(tokens: ModelUse['tokens'], windows: Window[]): number {
 }
 
 /** Recognizes a request that no window could ever take, however empty. */
-function isHopeless({ limits, state }: Pick<MeasuredWindow, 'limits' | 'state'>, tokens: number): boolean {
+function canNeverFit({ limits, state }: Pick<MeasuredWindow, 'limits' | 'state'>, tokens: number): boolean {
   return state.lacking === 'tokens' ? tokens > (limits.tokens ?? Infinity) : limits.requests === 0;
 }
 

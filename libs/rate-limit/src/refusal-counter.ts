@@ -1,7 +1,9 @@
-import type { Metrics } from '#platform/metrics';
+import { Injectable } from '#platform/injection';
+import { Metrics } from '#platform/metrics';
 import type { RefusalReason } from './refusal.js';
 
 /** `sluice_requests_rate_limited_total` */
+@Injectable()
 export class RefusalCounter {
   private readonly refused: ReturnType<Metrics['counter']>;
 

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import type { Logger } from '#platform/logging';
 import { TokenCorrector, TokenReservation } from './token-reservation.js';
 
 function reserve() {
@@ -40,7 +41,7 @@ describe('TokenCorrector', () => {
     const calls: unknown[] = [];
     const corrector = new TokenCorrector(
       { correct: (...call) => Promise.resolve(void calls.push(call)) },
-      () => undefined,
+      { warn: () => undefined },
     );
     await corrector.correct(job, { slot: 7, tokens: 100 }, 30);
     await corrector.correct(job, { slot: 7, tokens: 100 }, 100);
@@ -50,7 +51,8 @@ describe('TokenCorrector', () => {
   it('never rejects', async () => {
     const failures: unknown[] = [];
     const away = { correct: () => Promise.reject(new Error('away')) };
-    await new TokenCorrector(away, (error) => void failures.push(error)).correct(job, { slot: 7, tokens: 100 }, 0);
+    const logger = { warn: ({ error }: { error?: unknown }) => void failures.push(error) };
+    await new TokenCorrector(away, logger as Logger).correct(job, { slot: 7, tokens: 100 }, 0);
     expect(failures).toHaveLength(1);
   });
 });

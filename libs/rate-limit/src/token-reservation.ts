@@ -1,4 +1,6 @@
-import type { LimitStore } from './store/limit-store.js';
+import { Inject, Injectable } from '#platform/injection';
+import { Logger } from '#platform/logging';
+import { LimitStore } from './store/limit-store.js';
 import { installationWindow, keyWindow, modelWindow } from './window-keys.js';
 
 /** Position of a request's tokens in its windows. */
@@ -35,10 +37,11 @@ export class TokenReservation implements ReservedTokens {
 }
 
 /** Corrects reservations. An uncorrected one stays until its slot leaves the window. */
+@Injectable()
 export class TokenCorrector {
   constructor(
-    private readonly store: Pick<LimitStore, 'correct'>,
-    private readonly onFailure: (error: unknown) => void,
+    @Inject(LimitStore) private readonly store: Pick<LimitStore, 'correct'>,
+    @Inject(Logger) private readonly logger: Pick<Logger, 'warn'>,
   ) {}
 
   /** `used` is the actual usage. Never rejects: a minute later the reservation is gone by itself. */
@@ -51,7 +54,7 @@ export class TokenCorrector {
     try {
       await this.store.correct([modelWindow(job, job), keyWindow(job), installationWindow], slot, used - tokens);
     } catch (error) {
-      this.onFailure(error);
+      this.logger.warn({ error }, 'Reserved tokens could not be corrected.');
     }
   }
 }

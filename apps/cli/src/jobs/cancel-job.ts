@@ -28,7 +28,7 @@ export async function cancelJob(context: CliContext, id: string, { json }: { jso
   // Warnings of the service concern a process that stays.
   const logger = createLogger('cli', { level: 'silent' });
   const tickets = new ResultTickets(secretKey);
-  const service = new JobsService({ jobs: new JobsRepository(prisma), tickets, transport, logger });
+  const service = new JobsService(new JobsRepository(prisma), tickets, transport, logger);
   await service.cancel(requestId, told);
   await service.close();
   const end = await untilClosed(context, requestId);

@@ -6,6 +6,7 @@ import { createMigratedDatabase, type TestDatabase } from '#test/postgres';
 import { AccountsService } from '../accounts.service.js';
 import { defaultKeySettings } from '../api-key.js';
 import { ApiKeysService, type CreatedKey } from './api-keys.service.js';
+import { ApiKeysRepository } from './api-keys.repository.js';
 
 let database: TestDatabase;
 let prisma: PrismaService;
@@ -17,7 +18,7 @@ beforeAll(async () => {
   database = await createMigratedDatabase();
   prisma = new PrismaService({ url: database.url, poolSize: 20 });
   accounts = new AccountsService(prisma);
-  keys = new ApiKeysService(prisma, { usageOfKeys: () => Promise.resolve(new Map()) }, accounts);
+  keys = new ApiKeysService(new ApiKeysRepository(prisma), { usageOfKeys: () => Promise.resolve(new Map()) }, accounts);
 });
 
 afterAll(async () => {

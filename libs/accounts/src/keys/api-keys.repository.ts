@@ -1,6 +1,7 @@
-import type { Prisma, PrismaService } from '#platform/prisma';
+import { type Prisma, PrismaService } from '#platform/prisma';
 import type { AccountState, ApiKeyRecord, KeySettings } from '../api-key.js';
 import type { NewKey } from '../accounts.repository.js';
+import { Injectable } from '#platform/injection';
 
 export interface KeyCounts {
   /**
@@ -32,6 +33,7 @@ const withoutHash = { keyHash: true } as const;
 const maxExpiredListed = 500;
 
 /** The keys of an account as their owner sees them: deleted ones are absent, and those of wallets, which nobody holds. */
+@Injectable()
 export class ApiKeysRepository {
   constructor(private readonly prisma: PrismaService) {}
 

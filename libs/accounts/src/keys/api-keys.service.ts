@@ -1,6 +1,6 @@
 import { isUuid, PlatformError } from '#common';
 import { Inject, Injectable } from '#platform/injection';
-import { type Prisma, PrismaService } from '#platform/prisma';
+import type { Prisma } from '#platform/prisma';
 import { type ApiKeyKind, type ApiKeyRecord, hashApiKey, type KeySettings, lastSixOf, newApiKey } from '../api-key.js';
 import { AccountsService } from '../accounts.service.js';
 import { ApiKeysRepository } from './api-keys.repository.js';
@@ -23,16 +23,12 @@ const maxActive = 500;
 /** Manages the keys of an account for its owner. Keys of other accounts, and deleted ones, do not exist here. */
 @Injectable()
 export class ApiKeysService {
-  private readonly repository: ApiKeysRepository;
-
   constructor(
-    prisma: PrismaService,
+    private readonly repository: ApiKeysRepository,
     private readonly usage: KeyUsageReader,
     /** Forgets cached keys after every change. */
     @Inject(AccountsService) private readonly accounts: Pick<AccountsService, 'forgetKeys'>,
-  ) {
-    this.repository = new ApiKeysRepository(prisma);
-  }
+  ) {}
 
   /** Returns all active keys and the 500 that expired last, oldest first. */
   async list(accountId: string): Promise<UsedKey[]> {

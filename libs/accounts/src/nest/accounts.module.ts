@@ -2,17 +2,21 @@ import { Module } from '@nestjs/common';
 import { ApiConfig } from '#platform/config';
 import { PrismaService } from '#platform/prisma';
 import { AccountsService } from '../accounts.service.js';
+import { ApiKeysRepository } from '../keys/api-keys.repository.js';
 import { ApiKeysService } from '../keys/api-keys.service.js';
 import { OnchainStakes } from '../web3/onchain-stakes.js';
 import { StakeLedger } from '../web3/stake-reader.js';
 import { StakesService } from '../web3/stakes.service.js';
+import { WalletsRepository } from '../web3/wallets.repository.js';
 import { Web3KeysService } from '../web3/web3-keys.service.js';
 
 /** Accounts and their keys. The process provides a `KeyUsageReader` and a `StakeLedger`. */
 @Module({
   providers: [
     AccountsService,
+    ApiKeysRepository,
     ApiKeysService,
+    WalletsRepository,
     Web3KeysService,
     { provide: StakesService, inject: [PrismaService, StakeLedger, ApiConfig], useFactory: stakesOf },
   ],

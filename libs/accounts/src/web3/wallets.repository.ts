@@ -1,6 +1,7 @@
-import type { Prisma, PrismaService } from '#platform/prisma';
+import { type Prisma, PrismaService } from '#platform/prisma';
 import { transactionLimits } from '../keys/api-keys.repository.js';
 import type { Web3Token } from './web3-token.js';
+import { Injectable } from '#platform/injection';
 
 type Transaction = Prisma.TransactionClient;
 
@@ -8,6 +9,7 @@ type Transaction = Prisma.TransactionClient;
 const keptMs = 3_600_000;
 
 /** Maps wallet addresses to accounts, and records used tokens. */
+@Injectable()
 export class WalletsRepository {
   constructor(private readonly prisma: PrismaService) {}
 

@@ -13,6 +13,8 @@ import type { StakeLedger, StakeReader } from './stake-reader.js';
 import { StakeRefresher } from './stake-refresher.js';
 import { StakesService } from './stakes.service.js';
 import { type Web3KeyRequest, Web3KeysService } from './web3-keys.service.js';
+import { ApiKeysRepository } from '../keys/api-keys.repository.js';
+import { WalletsRepository } from './wallets.repository.js';
 
 /** In place of the chain: the test sets the stakes. */
 class StakesInMemory implements StakeReader {
@@ -66,8 +68,8 @@ beforeEach(() => {
   stakes = new StakesService({ prisma, ledger, allowList: [listed.address], terms, reader: chain });
   refresher = new StakeRefresher({ prisma, stakes, reader: chain, logger, refreshMs: 600_000 });
   const usage = { usageOfKeys: () => Promise.resolve(new Map()) };
-  const keys = new ApiKeysService(prisma, usage, accounts);
-  web3Keys = new Web3KeysService(prisma, keys, stakes, { secretKeys: [secretKey] }, clock);
+  const keys = new ApiKeysService(new ApiKeysRepository(prisma), usage, accounts);
+  web3Keys = new Web3KeysService(new WalletsRepository(prisma), keys, stakes, { secretKeys: [secretKey] }, clock);
 });
 
 async function signedRequest(signer = wallet): Promise<Web3KeyRequest> {
@@ -265,12 +267,16 @@ describe('the stake of a wallet', () => {
     const terms = { decimals: 18, diemNanoPerToken: diem };
     const service = new StakesService({ prisma, ledger: failing, allowList: [], terms, reader: chain });
     const usage = { usageOfKeys: () => Promise.resolve(new Map()) };
-    const keys = new ApiKeysService(prisma, usage, accounts);
+    const keys = new ApiKeysService(new ApiKeysRepository(prisma), usage, accounts);
     const signer = privateKeyToAccount(generatePrivateKey());
     chain.stakes.set(signer.address.toLowerCase(), oneToken);
-    const made = await new Web3KeysService(prisma, keys, service, { secretKeys: [secretKey] }, clock).create(
-      await signedRequest(signer),
-    );
+    const made = await new Web3KeysService(
+      new WalletsRepository(prisma),
+      keys,
+      service,
+      { secretKeys: [secretKey] },
+      clock,
+    ).create(await signedRequest(signer));
     expect((await ledger.balance(made.record.accountId)).diemAllowanceNano).toBe(0n);
     await refresher.refresh();
     expect(await allowanceOf(made.record.accountId)).toBe(diem);

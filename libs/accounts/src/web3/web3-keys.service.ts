@@ -1,6 +1,5 @@
 import { type Clock, deriveKey, PlatformError, systemClock } from '#common';
 import { DatabaseConfig } from '#platform/config';
-import { PrismaService } from '#platform/prisma';
 import type { Hex } from 'viem';
 import { Inject, Injectable, Optional } from '#platform/injection';
 import type { ApiKeyKind, KeySettings } from '../api-key.js';
@@ -21,19 +20,17 @@ export interface Web3KeyRequest {
 /** Creates keys for owners of a wallet with a stake: issues a token to sign, and a key for its signature. */
 @Injectable()
 export class Web3KeysService {
-  private readonly wallets: WalletsRepository;
   /** The first one signs, all check. */
   private readonly tokenKeys: readonly [Buffer, ...Buffer[]];
 
   constructor(
-    prisma: PrismaService,
+    private readonly wallets: WalletsRepository,
     private readonly keys: ApiKeysService,
     private readonly stakes: StakesService,
     /** Replicas check each other's tokens, so the keys are the same on all of them. */
     @Inject(DatabaseConfig) { secretKeys: [newest, ...older] }: Pick<DatabaseConfig, 'secretKeys'>,
     @Optional() private readonly clock: Clock = systemClock,
   ) {
-    this.wallets = new WalletsRepository(prisma);
     const keyOf = (secretKey: string) => deriveKey(secretKey, 'web3 tokens');
     this.tokenKeys = [keyOf(newest), ...older.map(keyOf)];
   }

@@ -1,1 +1,2 @@
-export { BillingModule, JobMeter } from './billing.module.js';
+export { JobMeter } from '../job-meter.js';
+export { BillingModule } from './billing.module.js';

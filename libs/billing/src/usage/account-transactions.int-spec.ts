@@ -8,6 +8,7 @@ import { JobQuote } from '../job-quote.js';
 import { LedgerRepository } from '../ledger.repository.js';
 import { LedgerService } from '../ledger.service.js';
 import { AccountTransactions } from './account-transactions.service.js';
+import { AccountTransactionsRepository } from './account-transactions.repository.js';
 
 let database: TestDatabase;
 let prisma: PrismaService;
@@ -22,7 +23,7 @@ beforeAll(async () => {
   prisma = new PrismaService({ url: database.url });
   pool = new pg.Pool({ connectionString: database.url, max: 2 });
   ledger = new LedgerService(prisma);
-  transactions = new AccountTransactions(prisma);
+  transactions = new AccountTransactions(new AccountTransactionsRepository(prisma));
 });
 
 afterAll(async () => {

@@ -1,5 +1,6 @@
 import type { NanoUsd } from '#common';
-import type { PrismaService } from '#platform/prisma';
+import { PrismaService } from '#platform/prisma';
+import { Injectable } from '#platform/injection';
 
 export type TransactionType = 'TOP_UP' | 'CHARGE' | 'REFUND';
 
@@ -16,6 +17,7 @@ export interface TransactionRow {
 }
 
 /** Reads changes of balances, of the ledger and of reservations that were released. */
+@Injectable()
 export class AccountTransactionsRepository {
   // SQL: each source is read along its index, no further than the page, and the balance in the same statement.
   constructor(private readonly prisma: PrismaService) {}

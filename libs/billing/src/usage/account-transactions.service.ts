@@ -1,6 +1,5 @@
 import type { NanoUsd } from '#common';
 import { Injectable } from '#platform/injection';
-import { PrismaService } from '#platform/prisma';
 import { AccountTransactionsRepository, type TransactionType } from './account-transactions.repository.js';
 
 /** One change of the USD of an account, bundled credits included; DIEM are not in the amounts. */
@@ -31,11 +30,7 @@ export interface TransactionPage {
  */
 @Injectable()
 export class AccountTransactions {
-  private readonly repository: AccountTransactionsRepository;
-
-  constructor(prisma: PrismaService) {
-    this.repository = new AccountTransactionsRepository(prisma);
-  }
+  constructor(private readonly repository: AccountTransactionsRepository) {}
 
   /** The work grows with `offset`: each balance is counted back from the present one. */
   async page(accountId: string, { limit, offset }: { limit: number; offset: number }): Promise<TransactionPage> {

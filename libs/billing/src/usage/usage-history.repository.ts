@@ -1,6 +1,7 @@
 import type { Currency, NanoUsd } from '#common';
-import { Prisma, type PrismaService } from '#platform/prisma';
+import { Prisma, PrismaService } from '#platform/prisma';
 import type { UsageFilter, UsagePosition } from './usage-cursor.js';
+import { Injectable } from '#platform/injection';
 
 /** One line of a charge. */
 export interface UsageEntry {
@@ -26,6 +27,7 @@ export interface UsageEntry {
  * Reads the lines of an account's charges in the order they were written. The entries of an account are written and
  * dated one charge after another, under its lock: later commits come after everything that was already read.
  */
+@Injectable()
 export class UsageHistoryRepository {
   // SQL: a page is read along the index of each currency, which Prisma cannot express.
   constructor(private readonly prisma: PrismaService) {}

@@ -1,7 +1,6 @@
 import { type Clock, deriveKey, PlatformError, systemClock } from '#common';
 import { DatabaseConfig } from '#platform/config';
 import { Inject, Injectable, Optional } from '#platform/injection';
-import { PrismaService } from '#platform/prisma';
 import { readCursor, type UsageCursor, type UsageFilter, writeCursor } from './usage-cursor.js';
 import { type UsageEntry, UsageHistoryRepository } from './usage-history.repository.js';
 
@@ -14,17 +13,15 @@ export interface UsagePage {
 /** Reports an account's charges line by line, oldest first. */
 @Injectable()
 export class UsageHistoryService {
-  private readonly repository: UsageHistoryRepository;
   /** The first one writes, all read. */
   private readonly cursorKeys: readonly [Buffer, ...Buffer[]];
 
   constructor(
-    prisma: PrismaService,
+    private readonly repository: UsageHistoryRepository,
     /** Replicas with the same key continue each other's pages. */
     @Inject(DatabaseConfig) { secretKeys: [newest, ...older] }: Pick<DatabaseConfig, 'secretKeys'>,
     @Optional() private readonly clock: Clock = systemClock,
   ) {
-    this.repository = new UsageHistoryRepository(prisma);
     const keyOf = (secretKey: string) => deriveKey(secretKey, 'usage cursors');
     this.cursorKeys = [keyOf(newest), ...older.map(keyOf)];
   }

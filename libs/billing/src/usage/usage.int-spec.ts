@@ -14,6 +14,7 @@ import { UsageAnalyticsService } from './usage-analytics.service.js';
 import { cursorMs, type UsageFilter } from './usage-cursor.js';
 import type { UsageEntry } from './usage-history.repository.js';
 import { UsageHistoryService } from './usage-history.service.js';
+import { UsageHistoryRepository } from './usage-history.repository.js';
 
 const secretKey = 'cd'.repeat(32);
 const whole: UsageFilter = { currency: null, startMs: null, endMs: null, pageSize: 10 };
@@ -33,7 +34,7 @@ beforeAll(async () => {
   prisma = new PrismaService({ url: database.url, poolSize: 20 });
   pool = new pg.Pool({ connectionString: database.url, max: 5 });
   ledger = new LedgerService(prisma);
-  history = new UsageHistoryService(prisma, { secretKeys: [secretKey] });
+  history = new UsageHistoryService(new UsageHistoryRepository(prisma), { secretKeys: [secretKey] });
 });
 
 afterAll(async () => {
@@ -209,7 +210,7 @@ describe('a cursor', () => {
     const { nextCursor } = await history.first(account, filter);
     let nowMs = Date.now() + cursorMs - 1_000;
     const clock = { nowMs: () => nowMs, monotonicMs: () => nowMs };
-    const replica = new UsageHistoryService(prisma, { secretKeys: [secretKey] }, clock);
+    const replica = new UsageHistoryService(new UsageHistoryRepository(prisma), { secretKeys: [secretKey] }, clock);
     const { entries } = await replica.next(account, nextCursor ?? '');
     expect(entries.map(({ currency }) => currency)).toEqual(['BUNDLED', 'BUNDLED']);
     nowMs += 60_000;
@@ -224,7 +225,10 @@ describe('a cursor', () => {
     await expect(history.next(randomUUID(), cursor)).rejects.toMatchObject(refusal);
     await expect(history.next(account, `${cursor}A`)).rejects.toMatchObject(refusal);
     await expect(
-      new UsageHistoryService(prisma, { secretKeys: ['ef'.repeat(32)] }).next(account, cursor),
+      new UsageHistoryService(new UsageHistoryRepository(prisma), { secretKeys: ['ef'.repeat(32)] }).next(
+        account,
+        cursor,
+      ),
     ).rejects.toMatchObject(refusal);
   });
 });

@@ -1,4 +1,4 @@
-import { Inject, Module, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
+import { Module, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
 import { ApiConfig } from '#platform/config';
 import { Logger } from '#platform/logging';
 import { Metrics } from '#platform/metrics';
@@ -17,7 +17,7 @@ import { RpcProxy } from '../rpc-proxy.js';
   exports: [RpcProxy],
 })
 export class ChainsModule implements OnApplicationBootstrap, OnApplicationShutdown {
-  constructor(@Inject(RpcProxy) private readonly proxy: RpcProxy) {}
+  constructor(private readonly proxy: RpcProxy) {}
 
   /** The start does not wait: nodes may be slow, and requests check what they use. */
   onApplicationBootstrap(): void {

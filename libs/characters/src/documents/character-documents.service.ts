@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto';
 import { PlatformError } from '#common';
 import { Injectable } from '#platform/injection';
-import { PrismaService } from '#platform/prisma';
 import { type DocumentRow, DocumentsRepository, type FoundPassage, type NewDocument } from './documents.repository.js';
 import { splitIntoPassages } from './passages.js';
 
@@ -34,11 +33,7 @@ export interface DocumentChanges {
 /** The documents that characters answer from. */
 @Injectable()
 export class CharacterDocuments {
-  private readonly documents: DocumentsRepository;
-
-  constructor(prisma: PrismaService) {
-    this.documents = new DocumentsRepository(prisma);
-  }
+  constructor(private readonly documents: DocumentsRepository) {}
 
   list(characterId: string): Promise<(DocumentRow & { passages: number })[]> {
     return this.documents.list(characterId);

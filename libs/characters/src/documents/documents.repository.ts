@@ -1,4 +1,5 @@
-import { Prisma, type PrismaService } from '#platform/prisma';
+import { Prisma, PrismaService } from '#platform/prisma';
+import { Injectable } from '#platform/injection';
 
 /** A file of a character. */
 export interface DocumentRow {
@@ -26,6 +27,7 @@ export interface NewDocument {
 const rowsAtOnce = 100;
 
 /** The tables of documents and their passages. */
+@Injectable()
 export class DocumentsRepository {
   private hasVectors: Promise<boolean> | null = null;
 

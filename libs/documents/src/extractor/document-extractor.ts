@@ -7,7 +7,7 @@ import type { ExtractedPage, PageHints } from '../page.js';
 import { defaultLimits, type DocumentLimits } from '../document-limits.js';
 import { DocumentFault } from '../document-fault.js';
 import { type Extraction, ExtractionProcess, ExtractorLost, type ProcessLimits } from './extraction-process.js';
-import type { OrderHead } from './extraction-protocol.js';
+import type { RequestHead } from './extraction-protocol.js';
 import { type ExtractorProgram, extractorProgram } from './extractor-program.js';
 
 export const defaultProcessLimits: ProcessLimits = {
@@ -34,7 +34,7 @@ export interface DocumentExtractorOptions {
   slots?: Partial<SlotLimits>;
 }
 
-interface FileOrder {
+interface FileExtraction {
   bytes: Buffer;
   /** The account whose file it is. Accounts take turns. */
   owner: string;
@@ -43,12 +43,12 @@ interface FileOrder {
   signal?: AbortSignal;
 }
 
-export interface ExtractionOrder extends FileOrder, Partial<DocumentHints> {
+export interface ExtractionRequest extends FileExtraction, Partial<DocumentHints> {
   /** A longer text is cut off. Default: that of the extractor. */
   maxCharacters?: number;
 }
 
-export interface PageOrder extends FileOrder, PageHints {
+export interface PageExtractionRequest extends FileExtraction, PageHints {
   /** Longer content is cut off. Default: that of the extractor. */
   maxCharacters?: number;
 }
@@ -72,23 +72,23 @@ export class DocumentExtractor {
    * too many files are read, with `SERVICE_UNAVAILABLE` if the machine cannot run the extractor, or with the signal's
    * reason.
    */
-  async extract({ bytes, owner, param, signal, ...order }: ExtractionOrder): Promise<ExtractedText> {
-    const { filename = '', contentType = '', maxCharacters = this.limits.maxCharacters } = order;
+  async extract({ bytes, owner, param, signal, ...request }: ExtractionRequest): Promise<ExtractedText> {
+    const { filename = '', contentType = '', maxCharacters = this.limits.maxCharacters } = request;
     const limits = { ...this.limits, maxCharacters };
     const head = { hints: { filename, contentType }, limits };
     return (await this.run(head, { bytes, owner, param, signal })) as ExtractedText;
   }
 
   /** Turns a page into Markdown. Rejects as `extract` does. */
-  async extractPage({ bytes, owner, param, signal, ...order }: PageOrder): Promise<ExtractedPage> {
-    const { url, charset, maxCharacters = this.limits.maxCharacters } = order;
+  async extractPage({ bytes, owner, param, signal, ...request }: PageExtractionRequest): Promise<ExtractedPage> {
+    const { url, charset, maxCharacters = this.limits.maxCharacters } = request;
     const hints = { filename: '', contentType: '' };
     const head = { hints, limits: { ...this.limits, maxCharacters }, page: { url, charset } };
     const { text, isTruncated } = await this.run(head, { bytes, owner, param, signal });
     return { ...(JSON.parse(text) as Omit<ExtractedPage, 'isTruncated'>), isTruncated };
   }
 
-  private async run(head: OrderHead, { bytes, owner, param, signal }: FileOrder): Promise<Extraction> {
+  private async run(head: RequestHead, { bytes, owner, param, signal }: FileExtraction): Promise<Extraction> {
     const work = async (): Promise<Extraction> => {
       const extraction = new ExtractionProcess(this.program, this.processLimits, await Sandbox.find());
       return await extraction.extract(head, bytes, signal);

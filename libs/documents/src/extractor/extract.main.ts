@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createWriteStream, writeSync } from 'node:fs';
 import { DocumentFault } from '../document-fault.js';
 import { extractDocument } from '../extract-document.js';
-import { framed, type OrderHead, type ReportHead, startMarkBytes, unframed } from './extraction-protocol.js';
+import { framed, type RequestHead, type ReportHead, startMarkBytes, unframed } from './extraction-protocol.js';
 import { blockNetwork } from './network-block.js';
 
 /*
@@ -32,11 +32,11 @@ function faultOf(error: unknown): string {
 
 async function extract(): Promise<void> {
   blockNetwork();
-  const order = unframed(Buffer.concat(await process.stdin.toArray()));
-  if (order === null) process.exit(1);
+  const request = unframed(Buffer.concat(await process.stdin.toArray()));
+  if (request === null) process.exit(1);
   writeSync(outputDescriptor, Buffer.alloc(startMarkBytes));
-  const { body } = order;
-  const head = order.head as OrderHead;
+  const { body } = request;
+  const head = request.head as RequestHead;
   try {
     if (head.page !== undefined) {
       // The other formats must not pay for the packages of pages.

@@ -4,7 +4,7 @@ import { mebibyte } from '#common/values';
 import { toolEnvironment } from '#platform/config';
 import { residentBytes, type Sandbox } from '#platform/sandbox';
 import { DocumentFault } from '../document-fault.js';
-import { framed, type OrderHead, type ReportHead, startMarkBytes, unframed } from './extraction-protocol.js';
+import { framed, type RequestHead, type ReportHead, startMarkBytes, unframed } from './extraction-protocol.js';
 import type { ExtractorProgram } from './extractor-program.js';
 
 const watchMs = 50;
@@ -69,7 +69,7 @@ export class ExtractionProcess {
    * Rejects with `DocumentFault` for what is wrong with the file, `ExtractorLost`, or the signal's reason. The process
    * has ended then.
    */
-  async extract(head: OrderHead, bytes: Buffer, signal?: AbortSignal): Promise<Extraction> {
+  async extract(head: RequestHead, bytes: Buffer, signal?: AbortSignal): Promise<Extraction> {
     const onAbort = (): void => this.kill(signal?.reason instanceof Error ? signal.reason : new Error('aborted'));
     const timeout = setTimeout(() => this.kill(tooMuchTime()), this.limits.timeoutMs);
     const watch = setInterval(() => void this.checkMemory(), watchMs);

@@ -3,13 +3,13 @@ import type { DocumentLimits } from '../document-limits.js';
 import type { PageHints } from '../page.js';
 
 /*
- * The extractor reads one order from its standard input and writes one report to its output pipe: a length of four
+ * The extractor reads one request from its standard input and writes one report to its output pipe: a length of four
  * bytes, JSON of that length, then the file or the text in UTF-8 up to the end of the pipe. One byte before the report
  * says that it began to read the file: a crash before that is not the file's fault.
  */
 
-/** Head of an order; the bytes of the file follow. */
-export interface OrderHead {
+/** Head of a request; the bytes of the file follow. */
+export interface RequestHead {
   hints: DocumentHints;
   limits: DocumentLimits;
   /** Set for a page, whose report is its JSON. */
@@ -24,7 +24,7 @@ const lengthBytes = 4;
 /** Length of the mark in front of a report. */
 export const startMarkBytes = 1;
 
-export function framed(head: OrderHead | ReportHead): Buffer {
+export function framed(head: RequestHead | ReportHead): Buffer {
   const json = Buffer.from(JSON.stringify(head));
   const length = Buffer.alloc(lengthBytes);
   length.writeUInt32LE(json.length);

@@ -34,7 +34,7 @@ async function listen(isOn = true): Promise<void> {
   server = fastify({ genReqId: () => 'f00d-SLC', trustProxy: '127.0.0.1' });
   addRequestTracking(server, {
     drain: new Drain(),
-    budgets: new StoreBudgets(1_000),
+    budgets: new StoreBudgets({ storeTimeoutMs: 1_000 }),
     metrics,
     tracing: noTracing,
     accessLog: new AccessLog(createLogger('api', { level: 'info', stream }), { isOn, meter: () => [price] }),

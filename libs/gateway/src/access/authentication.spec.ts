@@ -30,7 +30,7 @@ let server: FastifyInstance;
 
 beforeAll(async () => {
   server = fastify();
-  addAuthentication(server, { accounts, signIns, budgets: new StoreBudgets(50) }, ({ headers }) =>
+  addAuthentication(server, { accounts, signIns, budgets: new StoreBudgets({ storeTimeoutMs: 50 }) }, ({ headers }) =>
     headers['x-blocked'] === undefined ? null : new PlatformError('RATE_LIMIT_EXCEEDED', 'Too many failed requests.'),
   );
   server.setErrorHandler((error, _request, reply) =>
@@ -193,7 +193,7 @@ describe('authentication', () => {
 
     it('answers as before while they are off, and says so on their own routes', async () => {
       const plain = fastify();
-      const parts = { accounts, signIns: new WalletSignIns(null), budgets: new StoreBudgets(50) };
+      const parts = { accounts, signIns: new WalletSignIns(null), budgets: new StoreBudgets({ storeTimeoutMs: 50 }) };
       addAuthentication(plain, parts);
       plain.setErrorHandler((error: PlatformError, _request, reply) =>
         reply.status(errorEntry(error.code).status ?? 500).send({ message: error.message }),

@@ -77,13 +77,10 @@ function openBlocks(): CreditBlocks {
   const cipher = new PayloadCipher('5c'.repeat(32));
   const tickets = new ResultTickets('5c'.repeat(32));
   const steps = [new ReservationStep()];
-  const admission = new AdmissionService({ jobs, closer, cipher, tickets, transport, logger, queueLimit: 10, steps });
+  const admission = AdmissionService.of({ jobs, closer, cipher, tickets, transport, logger, queueLimit: 10, steps });
   const window = { lengthMs: 60_000, slotMs: 500 };
-  const credits = new CreditLimiter({
-    store: new PostgresLimitStore(prisma, window),
-    enabled: true,
-    onRefused: () => undefined,
-  });
+  const store = new PostgresLimitStore(prisma, window);
+  const credits = new CreditLimiter(store, { rateLimits: true }, { count: () => undefined });
   const unlimited = { headers: {}, refusal: null, tokens: 0, reservation: null };
   const limiter = {
     admitAhead: (_caller: unknown, _use: unknown, { requests }: { requests: number }) =>
@@ -98,7 +95,7 @@ function openBlocks(): CreditBlocks {
     site: 'SLC',
   };
   const replica = new CreditBlocks(
-    new DirectJobs({ admission, closer, logger }),
+    new DirectJobs(admission, closer, logger),
     new RpcLimits(limiter, credits, config),
     config,
     logger,

@@ -46,7 +46,7 @@ const use = { modelId: 'crypto-rpc', limitClass: 'rpc' } as const;
 export class RpcLimits {
   constructor(
     @Inject(RateLimiter) private readonly limiter: Pick<RateLimiter, 'admitAhead'>,
-    @Inject(CreditLimiter) private readonly credits: Pick<CreditLimiter, 'take' | 'lock'>,
+    private readonly credits: CreditLimiter,
     @Inject(ApiConfig) private readonly config: Pick<ApiConfig, 'rpcDailyCredits' | 'rpcConcurrent'>,
   ) {}
 

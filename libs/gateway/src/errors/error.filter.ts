@@ -23,10 +23,10 @@ export class ErrorFilter implements ExceptionFilter {
   private readonly responses: ReturnType<Metrics['counter']>;
 
   constructor(
-    @Inject(RouteTable) private readonly routes: RouteTable,
+    private readonly routes: RouteTable,
     @Inject(PaymentAnswers) private readonly payments: Pick<PaymentAnswers, 'answer'>,
     @Inject(Logger) private readonly logger: Pick<Logger, 'error' | 'warn' | 'debug'>,
-    @Inject(Metrics) metrics: Metrics,
+    metrics: Metrics,
   ) {
     this.responses = metrics.counter('sluice_http_errors_total', 'Error responses, by code.', ['code']);
   }

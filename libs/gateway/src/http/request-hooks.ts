@@ -1,4 +1,4 @@
-import { Inject, Injectable } from '@nestjs/common';
+import { Injectable } from '@nestjs/common';
 import type { FastifyInstance } from 'fastify';
 import { AccountsService } from '#accounts';
 import { LedgerService, RecentBalances } from '#billing';
@@ -31,19 +31,19 @@ import { addResponseHeaders } from './response-headers.js';
 @Injectable()
 export class RequestHooks {
   constructor(
-    @Inject(RouteTable) private readonly routes: RouteTable,
-    @Inject(Drain) private readonly drain: Drain,
-    @Inject(StoreBudgets) private readonly budgets: StoreBudgets,
-    @Inject(AccountsService) private readonly accounts: AccountsService,
-    @Inject(RateLimiter) private readonly limiter: RateLimiter,
-    @Inject(RecentBalances) private readonly balances: RecentBalances,
-    @Inject(LedgerService) private readonly ledger: LedgerService,
-    @Inject(WalletSignIns) private readonly signIns: WalletSignIns,
-    @Inject(Metrics) private readonly metrics: Metrics,
-    @Inject(Tracing) private readonly tracing: Tracing,
-    @Inject(TeeHosts) private readonly teeHosts: TeeHosts,
-    @Inject(ExchangeSigner) private readonly signer: ExchangeSigner,
-    @Inject(ApiConfig) private readonly config: Pick<ApiConfig, 'abuseCount' | 'teeHeaderPrefix'>,
+    private readonly routes: RouteTable,
+    private readonly drain: Drain,
+    private readonly budgets: StoreBudgets,
+    private readonly accounts: AccountsService,
+    private readonly limiter: RateLimiter,
+    private readonly balances: RecentBalances,
+    private readonly ledger: LedgerService,
+    private readonly signIns: WalletSignIns,
+    private readonly metrics: Metrics,
+    private readonly tracing: Tracing,
+    private readonly teeHosts: TeeHosts,
+    private readonly signer: ExchangeSigner,
+    private readonly config: ApiConfig,
   ) {}
 
   /** The outermost: they hold for every request. */

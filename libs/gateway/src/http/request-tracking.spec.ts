@@ -25,7 +25,7 @@ beforeEach(async () => {
   server = fastify();
   addRequestTracking(server, {
     drain,
-    budgets: new StoreBudgets(1_000),
+    budgets: new StoreBudgets({ storeTimeoutMs: 1_000 }),
     metrics: {
       observeHttpRequest,
       httpRequestStarted: () => (inFlight += 1),

@@ -61,7 +61,7 @@ export class IdempotencyInterceptor implements NestInterceptor {
 
   constructor(
     @Inject(IdempotencyService) private readonly idempotency: Pick<IdempotencyService, 'open'>,
-    @Inject(StoreBudgets) private readonly budgets: StoreBudgets,
+    private readonly budgets: StoreBudgets,
     @Inject(ReplayLimit) private readonly limit: Pick<ReplayLimit, 'apply'>,
   ) {}
 

@@ -30,7 +30,7 @@ async function serve(
     request.caller = caller;
     request.keyLookupFailed = request.headers['x-unchecked'] !== undefined;
   });
-  const dependencies = { limiter, balances, budgets: new StoreBudgets(1_000), abuseCount };
+  const dependencies = { limiter, balances, budgets: new StoreBudgets({ storeTimeoutMs: 1_000 }), abuseCount };
   addRateLimits(server, dependencies as unknown as RateLimitDependencies);
   server.get<{ Params: { status: string } }>('/api/v1/status/:status', async (request, reply) =>
     reply.status(Number(request.params.status)).send({}),
@@ -112,7 +112,7 @@ describe('open requests', () => {
     let end: () => void = () => undefined;
     const raw = { destroyed: isDestroyed, once: (_event: string, listener: () => void) => (end = listener) };
     const reply = { raw, headers: vi.fn() } as unknown as FastifyReply;
-    const dependencies = { limiter: { admitModel }, open, budgets: new StoreBudgets(1_000) };
+    const dependencies = { limiter: { admitModel }, open, budgets: new StoreBudgets({ storeTimeoutMs: 1_000 }) };
     const apply = (setsHeaders: boolean) =>
       applyModelLimit(dependencies as unknown as RateLimitDependencies, { request, reply }, { model, setsHeaders });
     const result = await apply(true).catch((error: unknown) => error);
@@ -143,7 +143,10 @@ describe('open requests', () => {
 describe('a stored response', () => {
   const ask = async (refusal: PlatformError | null) => {
     const admitPlain = vi.fn(async () => ({ headers: { 'x-ratelimit-type': 'user' }, refusal }));
-    const parts = { limiter: { admitPlain }, budgets: new StoreBudgets(1_000) } as unknown as RateLimitDependencies;
+    const parts = {
+      limiter: { admitPlain },
+      budgets: new StoreBudgets({ storeTimeoutMs: 1_000 }),
+    } as unknown as RateLimitDependencies;
     const request = { id: 'r', caller: known, limitDecision: null } as unknown as FastifyRequest;
     const reply = { headers: vi.fn() };
     const held = await limitReplay(parts, request, reply as unknown as FastifyReply).catch((error: unknown) => error);

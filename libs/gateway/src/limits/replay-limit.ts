@@ -1,4 +1,4 @@
-import { Inject, Injectable } from '@nestjs/common';
+import { Injectable } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { RateLimiter } from '#rate-limit';
 import { StoreBudgets } from '../request/store-budgets.js';
@@ -8,8 +8,8 @@ import { limitReplay } from './rate-limits.js';
 @Injectable()
 export class ReplayLimit {
   constructor(
-    @Inject(RateLimiter) private readonly limiter: RateLimiter,
-    @Inject(StoreBudgets) private readonly budgets: StoreBudgets,
+    private readonly limiter: RateLimiter,
+    private readonly budgets: StoreBudgets,
   ) {}
 
   /** Rejects with `RATE_LIMIT_EXCEEDED`. */

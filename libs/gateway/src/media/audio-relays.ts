@@ -1,5 +1,5 @@
 import { Readable } from 'node:stream';
-import { Inject, Injectable, StreamableFile } from '@nestjs/common';
+import { Injectable, StreamableFile } from '@nestjs/common';
 import { ApiConfig } from '#platform/config';
 import type { HttpExchange } from '#platform/http';
 import { ArtifactStore } from '#storage';
@@ -21,8 +21,8 @@ export interface AudioResponse {
 @Injectable()
 export class AudioRelays {
   constructor(
-    @Inject(ArtifactStore) private readonly artifacts: ArtifactStore,
-    @Inject(ApiConfig) private readonly config: Pick<ApiConfig, 'stalledMs'>,
+    private readonly artifacts: ArtifactStore,
+    private readonly config: ApiConfig,
   ) {}
 
   /**

@@ -1,4 +1,4 @@
-import { Inject, Injectable } from '@nestjs/common';
+import { Injectable } from '@nestjs/common';
 import { PlatformError } from '#common';
 import { Egress } from '#egress';
 import { decodeInline, type ImageHeader, type ImageLimits, isDataUrl, MediaTools, readImageHeader } from '#media';
@@ -37,9 +37,9 @@ export interface InputSource {
 @Injectable()
 export class MediaArtifacts {
   constructor(
-    @Inject(ArtifactStore) private readonly artifacts: ArtifactStore,
-    @Inject(Egress) private readonly egress: Pick<Egress, 'open' | 'read'>,
-    @Inject(MediaTools) readonly tools: MediaTools,
+    private readonly artifacts: ArtifactStore,
+    private readonly egress: Egress,
+    readonly tools: MediaTools,
   ) {}
 
   /**

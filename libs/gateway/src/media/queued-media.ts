@@ -1,5 +1,5 @@
 import { Readable } from 'node:stream';
-import { Inject, Injectable, StreamableFile } from '@nestjs/common';
+import { Injectable, StreamableFile } from '@nestjs/common';
 import { type ErrorCode, errorEntry, PlatformError } from '#common';
 import type { ModelManifest, ModelType } from '#model-registry/manifest';
 import { type MediaJob, type MediaJobKey, MediaJobsRepository } from '#jobs';
@@ -48,13 +48,12 @@ const away: readonly ErrorCode[] = ['MODEL_AT_CAPACITY', 'MODEL_OFFLINE', 'SERVI
 @Injectable()
 export class QueuedMedia {
   constructor(
-    @Inject(RequestPipeline) private readonly pipeline: Pick<RequestPipeline, 'limit'>,
-    @Inject(ModelResolver) private readonly models: Pick<ModelResolver, 'resolve'>,
-    @Inject(MediaJobsRepository)
-    private readonly mediaJobs: Pick<MediaJobsRepository, 'find' | 'markDeleted' | 'expectedDurationMs'>,
-    @Inject(ArtifactStore) private readonly artifacts: ArtifactStore,
-    @Inject(ApiConfig) private readonly config: Pick<ApiConfig, 'storageLifetimeMs'>,
-    @Inject(ModelAvailabilityWatcher) private readonly replicas: Pick<ModelAvailabilityWatcher, 'stateOf'>,
+    private readonly pipeline: RequestPipeline,
+    private readonly models: ModelResolver,
+    private readonly mediaJobs: MediaJobsRepository,
+    private readonly artifacts: ArtifactStore,
+    private readonly config: ApiConfig,
+    private readonly replicas: ModelAvailabilityWatcher,
   ) {}
 
   /** Returns the result of a job, or its progress while it runs or where its result is delivered by link. Rejects as `find` does. */

@@ -1,4 +1,4 @@
-import { Inject, Injectable } from '@nestjs/common';
+import { Injectable } from '@nestjs/common';
 import { JobQuote } from '#billing';
 import { nanosOf, type NanoUsd, noTokens } from '#common';
 import { type Delivered, DirectJobs } from '#jobs';
@@ -30,7 +30,7 @@ export interface DirectAnswer<Result> {
 /** Requests that run no model: reserved, run and settled by this replica. */
 @Injectable()
 export class DirectRequests {
-  constructor(@Inject(DirectJobs) private readonly jobs: Pick<DirectJobs, 'run'>) {}
+  constructor(private readonly jobs: DirectJobs) {}
 
   /** Rejects as `DirectJobs.run` does. */
   async run<Result>(

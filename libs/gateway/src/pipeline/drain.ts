@@ -1,6 +1,8 @@
 import { setMaxListeners } from 'node:events';
+import { Injectable } from '#platform/injection';
 
 /** Tracks requests in flight and ends them when the process is told to stop. */
+@Injectable()
 export class Drain {
   private active = 0;
   private stopping = false;

@@ -61,15 +61,15 @@ export type JobToAdmit = Omit<OpenRequest, 'preparation'> & { preparation?: Payl
 @Injectable()
 export class JobRunner {
   constructor(
-    @Inject(AdmissionService) private readonly admission: Pick<AdmissionService, 'open'>,
-    @Inject(JobsService) private readonly jobs: Pick<JobsService, 'markStarted' | 'markEnded' | 'cancel'>,
-    @Inject(QueueTransport) private readonly transport: Pick<QueueTransport, 'replies'>,
+    private readonly admission: AdmissionService,
+    private readonly jobs: JobsService,
+    private readonly transport: QueueTransport,
     @Inject(ModelAvailabilityWatcher)
     private readonly replicas: Pick<ModelAvailabilityWatcher, 'watch' | 'watchReturn' | 'stateOf' | 'mayReturn'>,
     @Inject(Drain) private readonly drain: Pick<Drain, 'expired'>,
-    @Inject(StoreBudgets) private readonly budgets: StoreBudgets,
+    private readonly budgets: StoreBudgets,
     @Inject(Logger) private readonly logger: Pick<Logger, 'warn'>,
-    @Inject(Tracing) private readonly tracing: Tracing = noTracing,
+    private readonly tracing: Tracing = noTracing,
   ) {}
 
   /** Whether a request may wait for a model that no worker has ready (`ModelAvailabilityWatcher.mayReturn`). */

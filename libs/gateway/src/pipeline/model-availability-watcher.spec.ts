@@ -51,7 +51,7 @@ afterEach(() => {
 
 describe('ModelAvailabilityWatcher', () => {
   it('aborts the requests of a model without a replica, and no others', () => {
-    const watch = new ModelAvailabilityWatcher(membership(), { returnMs: 30_000 });
+    const watch = new ModelAvailabilityWatcher({ membership: membership() }, { modelWaitMs: 30_000 });
     const [a, b] = [watch.watch('a'), watch.watch('b')];
     become(holding('b'));
     vi.advanceTimersByTime(5_000);
@@ -59,7 +59,7 @@ describe('ModelAvailabilityWatcher', () => {
   });
 
   it('keeps the requests of a replica that comes back', () => {
-    const watch = new ModelAvailabilityWatcher(membership(), { returnMs: 30_000 });
+    const watch = new ModelAvailabilityWatcher({ membership: membership() }, { modelWaitMs: 30_000 });
     const { lost } = watch.watch('a');
     become();
     vi.advanceTimersByTime(500);
@@ -69,7 +69,7 @@ describe('ModelAvailabilityWatcher', () => {
   });
 
   it('aborts a request whose model lost its replica before the watch began', () => {
-    const watch = new ModelAvailabilityWatcher(membership(), { returnMs: 30_000 });
+    const watch = new ModelAvailabilityWatcher({ membership: membership() }, { modelWaitMs: 30_000 });
     heartbeats = [holding('b')];
     const { lost } = watch.watch('a');
     vi.advanceTimersByTime(5_000);
@@ -77,7 +77,7 @@ describe('ModelAvailabilityWatcher', () => {
   });
 
   it('uses the longer wait it is given and restarts it when a replica was there meanwhile', () => {
-    const watch = new ModelAvailabilityWatcher(membership(), { returnMs: 30_000 });
+    const watch = new ModelAvailabilityWatcher({ membership: membership() }, { modelWaitMs: 30_000 });
     const { lost } = watch.watch('a', 30_000);
     become();
     vi.advanceTimersByTime(20_000);
@@ -90,7 +90,7 @@ describe('ModelAvailabilityWatcher', () => {
   });
 
   it('waits as long for a model whose host does not restart as its jobs wait for the host', () => {
-    const watch = new ModelAvailabilityWatcher(membership(), { returnMs: 30_000 });
+    const watch = new ModelAvailabilityWatcher({ membership: membership() }, { modelWaitMs: 30_000 });
     const [waiting, running] = [watch.watch('a', 30_000), watch.watch('a')];
     become(inState('loading', 'a'));
     vi.advanceTimersByTime(29_000);
@@ -101,7 +101,7 @@ describe('ModelAvailabilityWatcher', () => {
   });
 
   it('waits without limit for a model that loads anew and for one whose host is back', () => {
-    const watch = new ModelAvailabilityWatcher(membership(), { returnMs: 30_000 });
+    const watch = new ModelAvailabilityWatcher({ membership: membership() }, { modelWaitMs: 30_000 });
     const [a, b] = [watch.watch('a', 30_000), watch.watch('b', 30_000)];
     become(inState('draining', 'a'), { ...inState('loading', 'b'), processId: 'w2' });
     become(inState('loading', 'a'), { ...inState('loading', 'b'), processId: 'w2' });
@@ -116,7 +116,7 @@ describe('ModelAvailabilityWatcher', () => {
   });
 
   it('stops waiting for a model that a live worker has unloaded', () => {
-    const watch = new ModelAvailabilityWatcher(membership(), { returnMs: 30_000 });
+    const watch = new ModelAvailabilityWatcher({ membership: membership() }, { modelWaitMs: 30_000 });
     const { lost } = watch.watch('a', 30_000);
     become(holding('b'));
     vi.advanceTimersByTime(3_000);
@@ -124,7 +124,7 @@ describe('ModelAvailabilityWatcher', () => {
   });
 
   it('ignores requests whose watch was released', () => {
-    const watch = new ModelAvailabilityWatcher(membership(), { returnMs: 30_000 });
+    const watch = new ModelAvailabilityWatcher({ membership: membership() }, { modelWaitMs: 30_000 });
     const { lost, release } = watch.watch('a');
     release();
     become();
@@ -136,7 +136,7 @@ describe('ModelAvailabilityWatcher', () => {
 describe('a model without a ready replica', () => {
   const loading = (...modelIds: string[]) => inState('loading', ...modelIds);
   const open = (returnMs = 30_000) => {
-    const watch = new ModelAvailabilityWatcher(membership(), { returnMs });
+    const watch = new ModelAvailabilityWatcher({ membership: membership() }, { modelWaitMs: returnMs });
     // The heartbeats that made it known.
     notify(heartbeats);
     return watch;

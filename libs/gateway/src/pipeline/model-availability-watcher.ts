@@ -1,4 +1,6 @@
-import type { Heartbeat, ClusterMembership } from '#queue';
+import { ApiConfig } from '#platform/config';
+import { Inject, Injectable } from '#platform/injection';
+import { type ClusterMembership, type Heartbeat, QueueTransport } from '#queue';
 
 interface Watch {
   modelId: string;
@@ -19,14 +21,6 @@ export interface AvailabilityWatch {
 /** Why a job of a model has to wait: its only workers load it, or no worker has it. */
 export type ReplicaState = 'ready' | 'loading' | 'absent';
 
-export interface AvailabilityOptions {
-  /**
-   * How long a new request waits for a model that lost its last replica within this time, or that a worker loads, in ms;
-   * 0: it is refused.
-   */
-  returnMs: number;
-}
-
 /** Models whose last replica is remembered; the ones lost first are dropped first. */
 const rememberedModels = 1_000;
 
@@ -43,6 +37,7 @@ const hostDownMs = 30_000;
  * Detects that no live process serves a model any more. A request running there would otherwise get no reply until its
  * deadline. Also tells models whose worker is being replaced from those that nobody serves.
  */
+@Injectable()
 export class ModelAvailabilityWatcher {
   private readonly watches = new Set<Watch>();
   /** The last known replicas of each model. */
@@ -56,11 +51,19 @@ export class ModelAvailabilityWatcher {
   private readonly lostAtMs = new Map<string, number>();
   private timer: NodeJS.Timeout | undefined;
   private readonly stop: () => void;
+  private readonly membership: ClusterMembership;
+  /**
+   * How long a new request waits for a model that lost its last replica within this time, or that a worker loads, in ms;
+   * 0: it is refused.
+   */
+  private readonly returnMs: number;
 
   constructor(
-    private readonly membership: ClusterMembership,
-    private readonly options: AvailabilityOptions,
+    @Inject(QueueTransport) { membership }: Pick<QueueTransport, 'membership'>,
+    @Inject(ApiConfig) { modelWaitMs }: Pick<ApiConfig, 'modelWaitMs'>,
   ) {
+    this.membership = membership;
+    this.returnMs = modelWaitMs;
     this.stop = membership.onChange((heartbeats) => this.look(heartbeats));
   }
 
@@ -74,7 +77,7 @@ export class ModelAvailabilityWatcher {
 
   /** The same for a request that came while the model had no ready replica: it waits for one, for `returnMs`. */
   watchReturn(modelId: string): AvailabilityWatch {
-    return this.add({ modelId, maxWaitMs: this.options.returnMs, needsReady: true });
+    return this.add({ modelId, maxWaitMs: this.returnMs, needsReady: true });
   }
 
   /** What the heartbeats say about a model. */
@@ -91,7 +94,7 @@ export class ModelAvailabilityWatcher {
   mayReturn(modelId: string): boolean {
     const heartbeats = this.membership.list();
     this.look(heartbeats);
-    const { returnMs } = this.options;
+    const { returnMs } = this;
     if (returnMs === 0) return false;
     if (this.loadingModels.has(modelId)) return true;
     const lostAtMs = this.lostAtMs.get(modelId) ?? -Infinity;

@@ -33,7 +33,7 @@ function resolverOn({
   const transport = { placements: { reportUnserved: (modelId: string) => missedIds.push(modelId) } };
   return new ModelResolver(
     registry as unknown as ModelRegistryService,
-    new StoreBudgets(60_000),
+    new StoreBudgets({ storeTimeoutMs: 60_000 }),
     transport as unknown as QueueTransport,
     metrics,
     config as ApiConfig,

@@ -1,4 +1,4 @@
-import { Inject, Injectable } from '@nestjs/common';
+import { Injectable } from '@nestjs/common';
 import type { FastifyRequest } from 'fastify';
 import { ModelRegistryService, type ResolvedModel, type ResolveRequest } from '#model-registry';
 import type { ModelType } from '#model-registry/manifest';
@@ -18,11 +18,11 @@ export class ModelResolver {
   private readonly unserved: ReturnType<Metrics['gauge']>;
 
   constructor(
-    @Inject(ModelRegistryService) private readonly registry: ModelRegistryService,
-    @Inject(StoreBudgets) private readonly budgets: StoreBudgets,
-    @Inject(QueueTransport) private readonly transport: Pick<QueueTransport, 'placements'>,
-    @Inject(Metrics) metrics: Metrics,
-    @Inject(ApiConfig) private readonly config: Pick<ApiConfig, 'betaModels' | 'regionHeader'>,
+    private readonly registry: ModelRegistryService,
+    private readonly budgets: StoreBudgets,
+    private readonly transport: QueueTransport,
+    metrics: Metrics,
+    private readonly config: ApiConfig,
   ) {
     // A queue of a model without workers stays empty, so it never shows that a pool at zero is needed; this metric does.
     // It is a timestamp because the first increment of a new counter is invisible to rate().

@@ -71,7 +71,7 @@ function pipelineOn({
     { admitModel } as never,
     { current } as never,
     { admit, mayWait: () => mayWait } as never,
-    new StoreBudgets(60_000),
+    new StoreBudgets({ storeTimeoutMs: 60_000 }),
     { keepAliveMs: 1_000, stalledMs: 1_000 },
     { enter: async () => ({ headers: {}, refusal: null, leave: () => undefined }) } as never,
     {

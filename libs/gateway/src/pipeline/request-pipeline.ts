@@ -58,12 +58,12 @@ export class RequestPipeline {
 
   constructor(
     @Inject(ModelResolver) private readonly models: Pick<ModelResolver, 'resolve'>,
-    @Inject(RateLimiter) private readonly limiter: RateLimiter,
+    private readonly limiter: RateLimiter,
     @Inject(PriceList) private readonly prices: Pick<PriceList, 'current'>,
-    @Inject(JobRunner) private readonly runner: JobRunner,
-    @Inject(StoreBudgets) private readonly budgets: StoreBudgets,
+    private readonly runner: JobRunner,
+    private readonly budgets: StoreBudgets,
     @Inject(ApiConfig) private readonly config: Pick<ApiConfig, 'keepAliveMs' | 'stalledMs'>,
-    @Inject(OpenRequests) private readonly openRequests: OpenRequests,
+    private readonly openRequests: OpenRequests,
     @Inject(ContentPolicy) private readonly policy: Pick<ContentPolicy, 'screen'>,
     @Inject(ExpectedModels) private readonly expected: Pick<ExpectedModels, 'isExpected'>,
   ) {}

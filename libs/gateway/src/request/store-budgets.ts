@@ -1,12 +1,17 @@
 import { StoreBudget } from '#common';
 import { RequestBudgets } from '#jobs';
+import { ApiConfig } from '#platform/config';
+import { Inject, Injectable } from '#platform/injection';
 
 /** Store budgets of open requests, by request id. */
+@Injectable()
 export class StoreBudgets extends RequestBudgets {
   private readonly budgets = new Map<string, StoreBudget>();
+  private readonly budgetMs: number;
 
-  constructor(private readonly budgetMs: number) {
+  constructor(@Inject(ApiConfig) { storeTimeoutMs }: Pick<ApiConfig, 'storeTimeoutMs'>) {
     super();
+    this.budgetMs = storeTimeoutMs;
   }
 
   begin(requestId: string): void {

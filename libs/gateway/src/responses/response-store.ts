@@ -1,4 +1,4 @@
-import { Inject, Injectable } from '@nestjs/common';
+import { Injectable } from '@nestjs/common';
 import { PlatformError } from '#common';
 import { ResponseStates } from '#jobs';
 import { StoreBudgets } from '../request/store-budgets.js';
@@ -16,8 +16,8 @@ export interface ResponseAsker {
 @Injectable()
 export class ResponseStore {
   constructor(
-    @Inject(ResponseStates) private readonly states: ResponseStates,
-    @Inject(StoreBudgets) private readonly budgets: StoreBudgets,
+    private readonly states: ResponseStates,
+    private readonly budgets: StoreBudgets,
   ) {}
 
   /** Whether the operator allows it. */

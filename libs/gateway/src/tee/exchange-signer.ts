@@ -1,4 +1,4 @@
-import { Inject, Injectable } from '@nestjs/common';
+import { Injectable } from '@nestjs/common';
 import { PlatformError } from '#common';
 import { type ExchangeSignature, ExchangeSignaturesRepository } from '#jobs';
 import { ApiConfig } from '#platform/config';
@@ -23,12 +23,11 @@ type SignedByHost = Pick<ExchangeSignature, 'signature' | 'address' | 'receipt'>
 @Injectable()
 export class ExchangeSigner {
   constructor(
-    @Inject(TeeHosts) private readonly hosts: Pick<TeeHosts, 'ask'>,
-    @Inject(ExchangeSignaturesRepository)
-    private readonly signatures: Pick<ExchangeSignaturesRepository, 'add' | 'find'>,
-    @Inject(StoreBudgets) private readonly budgets: Pick<StoreBudgets, 'of'>,
-    @Inject(ApiConfig) private readonly config: Pick<ApiConfig, 'teeSignaturesMs'>,
-    @Inject(Logger) private readonly logger: Pick<Logger, 'warn'>,
+    private readonly hosts: TeeHosts,
+    private readonly signatures: ExchangeSignaturesRepository,
+    private readonly budgets: StoreBudgets,
+    private readonly config: ApiConfig,
+    private readonly logger: Logger,
   ) {}
 
   /** Never rejects. An exchange that the host did not sign is stored as such: its signature will never come. */

@@ -1,4 +1,4 @@
-import { Inject, Injectable, type OnApplicationShutdown } from '@nestjs/common';
+import { Injectable, type OnApplicationShutdown } from '@nestjs/common';
 import { type Heartbeat, QueueTransport, type ServedModelState } from '#queue';
 
 type HostAddress = Omit<Parameters<QueueTransport['hosts']['ask']>[0], 'question'>;
@@ -12,7 +12,7 @@ export class TeeHosts implements OnApplicationShutdown {
   private hosts: readonly TeeHost[] = [];
   private readonly stop: () => void;
 
-  constructor(@Inject(QueueTransport) private readonly transport: Pick<QueueTransport, 'membership' | 'hosts'>) {
+  constructor(private readonly transport: QueueTransport) {
     this.stop = transport.membership.onChange((heartbeats) => (this.hosts = hostsOf(heartbeats)));
   }
 

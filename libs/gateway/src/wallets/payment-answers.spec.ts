@@ -28,7 +28,10 @@ const origins = ['https://api.example.org', 'http://127.0.0.1:3000'];
 const chains = ['eip155:8453', solana.network];
 
 function answers({ networks = [base, solana], rpcUrls = new Map<string, string>() } = {}): PaymentAnswers {
-  return new PaymentAnswers({ origins, chains, rpcUrls }, new PaymentOffers({ networks, minUsd: 5, maxUsd: 10_000 }));
+  return new PaymentAnswers(
+    { wallets: { origins, chains, rpcUrls } },
+    new PaymentOffers({ networks, minUsd: 5, maxUsd: 10_000 }),
+  );
 }
 
 function request(caller: object | null, host = 'evil.example', url = '/api/v1/chat/completions'): FastifyRequest {

@@ -3,8 +3,9 @@ import type { FastifyRequest } from 'fastify';
 import { signInHeader, signInMs } from '#accounts';
 import type { BalanceBefore } from '#billing';
 import { displayNanos, type NanoUsd, PlatformError } from '#common';
-import type { PaymentOffers, PaymentTerms } from '#payments';
-import type { ApiConfig } from '#platform/config';
+import { PaymentOffers, type PaymentTerms } from '#payments';
+import { ApiConfig } from '#platform/config';
+import { Inject, Injectable } from '#platform/injection';
 import type { PaymentDiscovery, SignInChallengeDocument, WalletPaymentRequired } from '#platform/wallets';
 
 /** What a wallet needs to have for a charged request. */
@@ -27,6 +28,8 @@ const description =
   `Paid from the balance of a wallet. Top up at ${topUpPath}, which alone takes payments; clients with spend controls ` +
   'must allow the amount. Then sign in with each request.';
 
+type WalletSettings = Pick<ApiConfig['wallets'], 'origins' | 'chains' | 'rpcUrls'>;
+
 /** What answers a request that has to be paid. */
 export interface PaymentAnswer {
   headers: Record<string, string>;
@@ -45,11 +48,16 @@ export class PoorWallet extends PlatformError {
 }
 
 /** The 402 answers: how to get credentials, and how to pay. Says nothing while the operator takes no payments. */
+@Injectable()
 export class PaymentAnswers {
+  private readonly wallets: WalletSettings;
+
   constructor(
-    private readonly wallets: Pick<ApiConfig['wallets'], 'origins' | 'chains' | 'rpcUrls'>,
+    @Inject(ApiConfig) { wallets }: { wallets: WalletSettings },
     private readonly offers: PaymentOffers,
-  ) {}
+  ) {
+    this.wallets = wallets;
+  }
 
   /** Null while the operator takes no payments. */
   answer(error: PlatformError, request: FastifyRequest): PaymentAnswer | null {

@@ -54,10 +54,10 @@ describe('abandoned admissions', () => {
     pauses = [];
     nowMs = 0;
     onPause = () => undefined;
-    abandonedAdmissions = new AbandonedAdmissions({
-      jobs: { find } as unknown as JobsRepository,
-      closer: { close } as unknown as JobCloser,
-      transport: {
+    abandonedAdmissions = new AbandonedAdmissions(
+      { find } as unknown as JobsRepository,
+      { close } as unknown as JobCloser,
+      {
         producer: {
           remove: async (_modality: string, _model: string, id: string) => {
             queueOutages -= 1;
@@ -75,13 +75,15 @@ describe('abandoned admissions', () => {
         },
       } as unknown as QueueTransport,
       logger,
-      clock: { nowMs: () => nowMs, monotonicMs: () => nowMs },
-      pause: async (milliseconds) => {
-        pauses.push(milliseconds);
-        nowMs += milliseconds;
-        onPause(milliseconds);
+      {
+        clock: { nowMs: () => nowMs, monotonicMs: () => nowMs },
+        pause: async (milliseconds) => {
+          pauses.push(milliseconds);
+          nowMs += milliseconds;
+          onPause(milliseconds);
+        },
       },
-    });
+    );
   });
 
   const settled = async () => {

@@ -1,9 +1,10 @@
 import type { Clock } from '#common';
-import type { Logger } from '#platform/logging';
-import type { QueueTransport } from '#queue';
+import { Injectable, Optional } from '#platform/injection';
+import { Logger } from '#platform/logging';
+import { QueueTransport } from '#queue';
 import { type AttemptResult, BackgroundRetries, type RetryTask } from '../lifecycle/background-retries.js';
-import type { JobCloser } from '../lifecycle/job-closer.js';
-import type { JobsRepository } from '../lifecycle/jobs.repository.js';
+import { JobCloser } from '../lifecycle/job-closer.js';
+import { JobsRepository } from '../lifecycle/jobs.repository.js';
 
 /** A job whose caller was told that it was not accepted. */
 export interface AbandonedAdmission {
@@ -18,11 +19,7 @@ export interface AbandonedAdmission {
   isCancelled?: boolean;
 }
 
-export interface AbandonedAdmissionsOptions {
-  jobs: JobsRepository;
-  closer: JobCloser;
-  transport: QueueTransport;
-  logger: Logger;
+export interface AbandonedAdmissionsTiming {
   clock?: Clock;
   /** Waits between two attempts, and between two lookups of a row that may appear. */
   pause?: (milliseconds: number) => Promise<void>;
@@ -56,11 +53,17 @@ interface Waiting extends AbandonedAdmission, RetryTask {
  * remove the job, and the bus has notified the workers, which remember it. If this process dies, its memory is lost,
  * and workers then refuse jobs without a reader.
  */
+@Injectable()
 export class AbandonedAdmissions {
   private readonly retries: BackgroundRetries<Waiting>;
 
-  constructor(private readonly options: AbandonedAdmissionsOptions) {
-    const { clock, pause } = options;
+  constructor(
+    private readonly jobs: JobsRepository,
+    private readonly closer: JobCloser,
+    private readonly transport: QueueTransport,
+    private readonly logger: Logger,
+    @Optional() { clock, pause }: AbandonedAdmissionsTiming = {},
+  ) {
     this.retries = new BackgroundRetries({
       attempt: async (job) => (await this.attempt(job)).result,
       giveUp: (job) => this.giveUp(job),
@@ -78,7 +81,7 @@ export class AbandonedAdmissions {
     const { result, error } = await this.attempt(waiting);
     if (result === 'done') return;
     const { requestId } = job;
-    this.options.logger.warn({ requestId, error }, 'a job that nobody wants could not be ended yet');
+    this.logger.warn({ requestId, error }, 'a job that nobody wants could not be ended yet');
     this.retries.add(waiting);
   }
 
@@ -118,14 +121,14 @@ export class AbandonedAdmissions {
   }
 
   private giveUp({ requestId, isClosed }: Waiting): void {
-    const { logger } = this.options;
+    const { logger } = this;
     if (isClosed) logger.warn({ requestId }, 'a job that nobody wants could not be stopped: it may run for nothing');
     else logger.error({ requestId }, 'a row that nobody wants is left to the sweep');
   }
 
   /** Removes the job from the queue, and has every worker drop it that has it or will get it. */
   private async stop({ requestId, modality, modelId }: AbandonedAdmission): Promise<void> {
-    const { producer, cancelBus } = this.options.transport;
+    const { producer, cancelBus } = this.transport;
     const results = await Promise.allSettled([
       cancelBus.cancel(requestId),
       producer.remove(modality, modelId, requestId),
@@ -135,7 +138,7 @@ export class AbandonedAdmissions {
 
   /** Whatever its current attempt. Resolves to whether there is such a row; has no effect without one. */
   private async closeRow({ requestId, isCancelled = false }: AbandonedAdmission): Promise<boolean> {
-    const { jobs, closer } = this.options;
+    const { jobs, closer } = this;
     const ending = isCancelled
       ? ({ state: 'cancelled', errorCode: 'JOB_CANCELLED' } as const)
       : ({ state: 'failed', errorCode: 'SERVICE_UNAVAILABLE' } as const);

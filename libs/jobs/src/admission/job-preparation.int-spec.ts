@@ -11,7 +11,8 @@ import { JobCloser } from '../lifecycle/job-closer.js';
 import type { ClosingStep } from '../lifecycle/job-states.js';
 import { JobsRepository } from '../lifecycle/jobs.repository.js';
 import { ExpireOverdueSweep, RequeueLostSweep } from '../recovery/index.js';
-import { AdmissionService, type OpenRequest } from './admission.service.js';
+import { AdmissionService } from './admission.service.js';
+import type { OpenRequest } from './open-request.js';
 import { ResultTickets } from '../tickets/result-tickets.js';
 import { PayloadCipher } from './payload-cipher.js';
 import type { StoredRequest } from './stored-request.js';
@@ -63,7 +64,7 @@ function open(complete: () => Promise<object>, { disconnected = new AbortControl
     stream: false,
     preparation: { maxMs, disconnected, complete },
   };
-  const admission = new AdmissionService({
+  const admission = AdmissionService.of({
     jobs,
     closer: new JobCloser(jobs, [closing]),
     cipher,

@@ -17,7 +17,8 @@ function heartbeatOf({ processId, slots, running, ended }: Worker): Heartbeat {
 function setUp() {
   const time = { nowMs: 0 };
   let heartbeats: Heartbeat[] = [];
-  const meter = new ThroughputMeter(() => heartbeats, { nowMs: () => time.nowMs, monotonicMs: () => time.nowMs });
+  const transport = { membership: { list: () => heartbeats } };
+  const meter = new ThroughputMeter(transport, { nowMs: () => time.nowMs, monotonicMs: () => time.nowMs });
   /** The next second, with one heartbeat of each worker. */
   const second = (...workers: Worker[]) => {
     time.nowMs += 1_000;

@@ -1,5 +1,6 @@
 import { type Clock, systemClock } from '#common';
-import type { Heartbeat } from '#queue';
+import { Inject, Injectable, Optional } from '#platform/injection';
+import { type Heartbeat, QueueTransport } from '#queue';
 
 /** Interval between two looks at the heartbeats, in ms: they come once a second. */
 const lookEveryMs = 1_000;
@@ -31,16 +32,16 @@ interface Sample {
  * How many jobs of a model its workers end in a ms when they have more than they can run. Measured from heartbeats, over times in
  * which a worker was full: what a worker with room ends says how many jobs came, and not how many it could have done.
  */
+@Injectable()
 export class ThroughputMeter {
   private readonly samples = new Map<string, Sample>();
   private readonly stretches = new Map<string, Stretch[]>();
   private readonly slots = new Map<string, number>();
   private timer: NodeJS.Timeout | undefined;
 
-  /** `workers` lists the processes heard from lately. */
   constructor(
-    private readonly workers: () => readonly Heartbeat[],
-    private readonly clock: Clock = systemClock,
+    @Inject(QueueTransport) private readonly transport: { membership: { list(): readonly Heartbeat[] } },
+    @Optional() private readonly clock: Clock = systemClock,
   ) {}
 
   start(): void {
@@ -72,7 +73,7 @@ export class ThroughputMeter {
     const atMs = this.clock.monotonicMs();
     const known = new Set<string>();
     this.slots.clear();
-    for (const heartbeat of this.workers()) {
+    for (const heartbeat of this.transport.membership.list()) {
       for (const { modelId, state, slots, running, ended } of heartbeat.models) {
         if (state !== 'ready') continue;
         this.slots.set(modelId, (this.slots.get(modelId) ?? 0) + slots);

@@ -22,7 +22,7 @@ function changesOf(closed: ClosedJob): number[] {
   const store = {
     correct: (_keys: readonly string[], _slot: number, change: number) => Promise.resolve(void changes.push(change)),
   };
-  correctReservedTokens(new TokenCorrector(store, () => undefined))(closed);
+  correctReservedTokens(new TokenCorrector(store, { warn: () => undefined }))(closed);
   return changes;
 }
 

@@ -15,7 +15,7 @@ import { ResultTickets } from '../tickets/result-tickets.js';
 import { JobCloser } from '../lifecycle/job-closer.js';
 import { JobsRepository } from '../lifecycle/jobs.repository.js';
 import { ExpireOverdueSweep, RequeueLostSweep } from '../recovery/index.js';
-import { DirectJobs, type DirectJobsDependencies } from './direct-jobs.js';
+import { DirectJobs, type DirectReservationDependencies } from './direct-jobs.js';
 
 /* Work of an api replica, on the real ledger. */
 
@@ -56,12 +56,12 @@ afterAll(async () => {
   await database.drop();
 });
 
-const direct = (given: Partial<DirectJobsDependencies> = {}): DirectJobs => {
+const direct = (jobCloser: DirectReservationDependencies['closer'] = closer): DirectJobs => {
   const steps = [new ReservationStep()];
   const cipher = new PayloadCipher('5c'.repeat(32));
   const tickets = new ResultTickets('5c'.repeat(32));
-  const admission = new AdmissionService({ jobs, closer, cipher, tickets, transport, logger, queueLimit: 10, steps });
-  return new DirectJobs({ admission, closer, logger, retryMs: 1, ...given });
+  const admission = AdmissionService.of({ jobs, closer, cipher, tickets, transport, logger, queueLimit: 10, steps });
+  return new DirectJobs(admission, jobCloser, logger, 1);
 };
 
 const bounds = { ...noTokens, units: { cheap: 1, dear: 1 } };
@@ -141,7 +141,7 @@ describe('a direct job', () => {
 
   it('is charged once when the answer to its charge is lost', async () => {
     let attempts = 0;
-    const unsteady: DirectJobsDependencies['closer'] = {
+    const unsteady: DirectReservationDependencies['closer'] = {
       close: async (closing) => {
         attempts += 1;
         const closed = await closer.close(closing);
@@ -150,14 +150,14 @@ describe('a direct job', () => {
       },
     };
     const asked = order();
-    expect(await direct({ closer: unsteady }).run(asked, delivered)).toBe('found');
+    expect(await direct(unsteady).run(asked, delivered)).toBe('found');
     expect([attempts, await rowOf(asked)]).toEqual([2, charged]);
   });
 
   it('is not delivered when it cannot be charged, and released when its time is over', async () => {
     const broken = { close: () => Promise.reject(new Error('no database')) };
     const asked = order();
-    await expect(direct({ closer: broken }).run(asked, delivered)).rejects.toMatchObject({
+    await expect(direct(broken).run(asked, delivered)).rejects.toMatchObject({
       code: 'SERVICE_UNAVAILABLE',
     });
     expect(await rowOf(asked)).toMatchObject({ state: 'queued', hold: 'open' });

@@ -1,12 +1,14 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type ErrorCode, noTokens, PlatformError } from '#common';
-import type { Logger } from '#platform/logging';
-import type { AdmissionService, OpenRequest } from '../admission/admission.service.js';
-import type { JobCloser } from '../lifecycle/job-closer.js';
+import { Inject, Injectable, Optional } from '#platform/injection';
+import { Logger } from '#platform/logging';
+import { AdmissionService } from '../admission/admission.service.js';
+import type { OpenRequest } from '../admission/open-request.js';
+import { JobCloser } from '../lifecycle/job-closer.js';
 import type { JobClosing } from '../lifecycle/job-states.js';
 import { directJob } from './direct-job.js';
 
-export interface DirectOrder extends Pick<OpenRequest, 'requestId' | 'caller' | 'modelId' | 'bounds' | 'quote'> {
+export interface DirectJobSpec extends Pick<OpenRequest, 'requestId' | 'caller' | 'modelId' | 'bounds' | 'quote'> {
   /** The client's connection. */
   disconnected: AbortSignal;
 }
@@ -18,8 +20,7 @@ export interface Delivered<Result> {
   units: Readonly<Record<string, number>>;
 }
 
-export interface DirectJobsDependencies {
-  admission: Pick<AdmissionService, 'open'>;
+export interface DirectReservationDependencies {
   closer: Pick<JobCloser, 'close'>;
   logger: Pick<Logger, 'warn'>;
   /** Between two attempts to close a row, in ms. */
@@ -32,15 +33,21 @@ const maxAttempts = 3;
  * Reserves, runs and settles work of this replica. It is charged once if it succeeded and costs nothing otherwise. A
  * replica that dies leaves an open row, which the sweeps expire.
  */
+@Injectable()
 export class DirectJobs {
-  constructor(private readonly dependencies: DirectJobsDependencies) {}
+  constructor(
+    @Inject(AdmissionService) private readonly admission: Pick<AdmissionService, 'open'>,
+    @Inject(JobCloser) private readonly closer: Pick<JobCloser, 'close'>,
+    @Inject(Logger) private readonly logger: Pick<Logger, 'warn'>,
+    @Optional() private readonly retryMs = 200,
+  ) {}
 
   /**
    * Rejects as admission and `work` do, with `REQUEST_TIMEOUT` after the deadline of direct jobs, and with
    * `SERVICE_UNAVAILABLE` if the charge cannot be written; the result is not delivered then.
    */
   async run<Result>(
-    { disconnected, ...request }: DirectOrder,
+    { disconnected, ...request }: DirectJobSpec,
     work: (signal: AbortSignal) => Promise<Delivered<Result>>,
   ): Promise<Result> {
     const deadline = AbortSignal.timeout(directJob.policy.deadlineMs);
@@ -59,10 +66,11 @@ export class DirectJobs {
   }
 
   /** Writes the open row of work that is charged or released before the deadline of direct jobs. Rejects as admission does. */
-  async reserve(request: Omit<DirectOrder, 'disconnected'>): Promise<DirectReservation> {
-    const order = { ...request, definition: directJob, payload: {}, replyTo: null, stream: false, isDirect: true };
-    await this.dependencies.admission.open(order);
-    return new DirectReservation(request.requestId, this.dependencies);
+  async reserve(request: Omit<DirectJobSpec, 'disconnected'>): Promise<DirectReservation> {
+    const jobSpec = { ...request, definition: directJob, payload: {}, replyTo: null, stream: false, isDirect: true };
+    await this.admission.open(jobSpec);
+    const { closer, logger, retryMs } = this;
+    return new DirectReservation(request.requestId, { closer, logger, retryMs });
   }
 }
 
@@ -72,7 +80,7 @@ export class DirectReservation {
 
   constructor(
     private readonly requestId: string,
-    private readonly dependencies: Pick<DirectJobsDependencies, 'closer' | 'logger' | 'retryMs'>,
+    private readonly dependencies: DirectReservationDependencies,
   ) {}
 
   /** Rejects with `REQUEST_TIMEOUT` if a sweep was first, and with `SERVICE_UNAVAILABLE` if no attempt was written. */

@@ -3,14 +3,13 @@ import pg from 'pg';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { AccountsService, type Caller } from '#accounts';
 import { newRequestId } from '#common';
-import { SecretBox } from '#platform/encryption';
 import { createLogger } from '#platform/logging';
 import { PrismaService } from '#platform/prisma';
 import { createMigratedDatabase, type TestDatabase } from '#test/postgres';
 import { JobsRepository } from '../lifecycle/jobs.repository.js';
 import { DeleteStoredResponsesSweep } from './delete-stored-responses.sweep.js';
 import { IdempotencyRepository, type KeyedRequest } from './idempotency.repository.js';
-import { type IdempotencyOptions, IdempotencyService, type KeyOpening } from './idempotency.service.js';
+import { type IdempotencyTiming, IdempotencyService, type KeyOpening } from './idempotency.service.js';
 import type { KeyClaim } from './key-claim.js';
 import type { StoredResponse } from './stored-response.js';
 
@@ -55,10 +54,12 @@ beforeEach(() => {
 });
 
 /** A replica. */
-function service(options: Partial<IdempotencyOptions> = {}): IdempotencyService {
+function service(timing: IdempotencyTiming = {}): IdempotencyService {
   const chargeOf = (requestId: string) => Promise.resolve(charges.get(requestId) ?? null);
-  const box = new SecretBox(secretKey, 'stored responses');
-  return new IdempotencyService({ repository, box, chargeOf, logger, waitMs: 0, ...options });
+  return new IdempotencyService(repository, { secretKeys: [secretKey] }, { chargeOf }, logger, {
+    waitMs: 0,
+    ...timing,
+  });
 }
 
 function request(body = 'a body', changes: Partial<KeyedRequest> = {}): KeyedRequest {

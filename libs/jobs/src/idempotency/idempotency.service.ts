@@ -1,10 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { callerRequestId, type NanoUsd, PlatformError } from '#common';
-import type { SecretBox } from '#platform/encryption';
-import type { Logger } from '#platform/logging';
+import { LedgerService } from '#billing';
+import { callerRequestId, PlatformError } from '#common';
+import { ApiConfig } from '#platform/config';
+import { SecretBox } from '#platform/encryption';
+import { Inject, Injectable, Optional } from '#platform/injection';
+import { Logger } from '#platform/logging';
 import type { Admission, AdmissionStep, JobTransaction } from '../lifecycle/job-states.js';
 import { EndedRequests } from './ended-requests.js';
-import type { HeldKey, IdempotencyRepository, KeyedRequest } from './idempotency.repository.js';
+import { type HeldKey, IdempotencyRepository, type KeyedRequest } from './idempotency.repository.js';
 import { answerPlace, type ClaimEnding, KeyClaim } from './key-claim.js';
 import { decideAboutKey } from './key-decision.js';
 import { type StoredResponse, unpackResponse } from './stored-response.js';
@@ -15,12 +18,7 @@ export type ResponseOfJob = (job: { requestId: string; queueId: string; modelId:
 /** A request with a key is either the first one, or gets the response of the first one. */
 export type KeyOpening = { claim: KeyClaim } | { answer: StoredResponse; isCut: boolean };
 
-export interface IdempotencyOptions {
-  repository: IdempotencyRepository;
-  box: SecretBox;
-  /** What a closed request was charged; null without a reservation. */
-  chargeOf: (requestId: string) => Promise<NanoUsd | null>;
-  logger: Logger;
+export interface IdempotencyTiming {
   /** How long a request waits for an equal one in progress before it is refused, in ms. */
   waitMs?: number;
   /** How long a replica may be silent before the rows it left decide, in ms. */
@@ -37,16 +35,25 @@ const longestPauseMs = 200;
  * admits a job fails unless its request still owns the key. An admission step of every job, free for those without a
  * key.
  */
+@Injectable()
 export class IdempotencyService implements AdmissionStep {
   private readonly claims = new Map<string, KeyClaim>();
   private readonly ended = new EndedRequests();
+  private readonly box: SecretBox;
   private readonly waitMs: number;
   private readonly reservationMs: number;
   private timer: NodeJS.Timeout | undefined;
 
-  constructor(private readonly options: IdempotencyOptions) {
-    this.waitMs = options.waitMs ?? 1_000;
-    this.reservationMs = options.reservationMs ?? 15_000;
+  constructor(
+    private readonly repository: IdempotencyRepository,
+    @Inject(ApiConfig) { secretKeys }: Pick<ApiConfig, 'secretKeys'>,
+    @Inject(LedgerService) private readonly ledger: Pick<LedgerService, 'chargeOf'>,
+    private readonly logger: Logger,
+    @Optional() { waitMs = 1_000, reservationMs = 15_000 }: IdempotencyTiming = {},
+  ) {
+    this.box = new SecretBox(secretKeys, 'stored responses');
+    this.waitMs = waitMs;
+    this.reservationMs = reservationMs;
   }
 
   /**
@@ -54,7 +61,7 @@ export class IdempotencyService implements AdmissionStep {
    * is in progress and stays so for a second, `IDEMPOTENT_ANSWER_LOST` when it was charged and its response is gone.
    */
   async open(request: KeyedRequest, responseOfJob?: ResponseOfJob): Promise<KeyOpening> {
-    const { repository } = this.options;
+    const { repository } = this;
     const giveUpAtMs = performance.now() + this.waitMs;
     if (await repository.claim(request, this.reservationMs)) return this.begin(request);
     for (let pauseMs = firstPauseMs; ; pauseMs = Math.min(pauseMs * 2, longestPauseMs)) {
@@ -84,7 +91,7 @@ export class IdempotencyService implements AdmissionStep {
   async admit(transaction: JobTransaction, admissions: readonly Admission[]): Promise<(PlatformError | null)[]> {
     const callers = admissions.map(({ job }) => callerRequestId(job.requestId));
     const claims = [...new Set(callers)].flatMap((requestId) => this.claims.get(requestId)?.request ?? []);
-    const admitted = claims.length === 0 ? null : await this.options.repository.admit(transaction, claims);
+    const admitted = claims.length === 0 ? null : await this.repository.admit(transaction, claims);
     const asked = new Set(claims.map(({ requestId }) => requestId));
     return callers.map((requestId) => {
       const holds = asked.has(requestId) ? admitted?.has(requestId) === true : !this.ended.has(requestId);
@@ -105,8 +112,8 @@ export class IdempotencyService implements AdmissionStep {
     held: HeldKey,
     responseOfJob?: ResponseOfJob,
   ): Promise<KeyOpening | null> {
-    const { repository, chargeOf } = this.options;
-    const decision = await decideAboutKey(held, async () => ((await chargeOf(held.requestId)) ?? 0n) > 0n);
+    const { repository, ledger } = this;
+    const decision = await decideAboutKey(held, async () => ((await ledger.chargeOf(held.requestId)) ?? 0n) > 0n);
     if (decision === 'run') {
       return (await repository.takeOver(request, held, this.reservationMs)) ? this.begin(request) : null;
     }
@@ -127,16 +134,15 @@ export class IdempotencyService implements AdmissionStep {
   private async unseal(request: KeyedRequest, held: HeldKey): Promise<StoredResponse> {
     try {
       const { answer } = held;
-      if (answer !== null)
-        return await unpackResponse(this.options.box.open(answerPlace(request, held.requestId), answer));
+      if (answer !== null) return await unpackResponse(this.box.open(answerPlace(request, held.requestId), answer));
     } catch (error) {
-      this.options.logger.warn({ requestId: held.requestId, error }, 'a kept answer cannot be opened');
+      this.logger.warn({ requestId: held.requestId, error }, 'a kept answer cannot be opened');
     }
     throw responseLost(held.requestId);
   }
 
   private begin(request: KeyedRequest): KeyOpening {
-    const { repository, box, logger } = this.options;
+    const { repository, box, logger } = this;
     const { requestId } = request;
     const claim = new KeyClaim(request, { repository, box, logger, onEnd: (ending) => this.forget(requestId, ending) });
     this.claims.set(requestId, claim);
@@ -153,7 +159,7 @@ export class IdempotencyService implements AdmissionStep {
   }
 
   private async renew(): Promise<void> {
-    const { repository, logger } = this.options;
+    const { repository, logger } = this;
     try {
       await repository.hold(
         [...this.claims.values()].map(({ request }) => request),

@@ -32,7 +32,7 @@ export class KeyClaim {
 
   constructor(
     readonly request: KeyedRequest,
-    private readonly parts: KeyClaimDependencies,
+    private readonly dependencies: KeyClaimDependencies,
   ) {}
 
   /**
@@ -41,12 +41,12 @@ export class KeyClaim {
    * immediately. Resolves when that is written or was abandoned, and never rejects.
    */
   end(ending: ClaimEnding, answer: StoredResponse | null): Promise<void> {
-    this.ended ??= this.write(ending, answer).finally(() => this.parts.onEnd(ending));
+    this.ended ??= this.write(ending, answer).finally(() => this.dependencies.onEnd(ending));
     return this.ended;
   }
 
   private async write(ending: ClaimEnding, answer: StoredResponse | null): Promise<void> {
-    const { logger } = this.parts;
+    const { logger } = this.dependencies;
     const { requestId } = this.request;
     let sealed: Uint8Array<ArrayBuffer> | null = null;
     for (const pauseMs of pausesMs) {
@@ -63,11 +63,14 @@ export class KeyClaim {
   }
 
   private async seal(answer: StoredResponse | null): Promise<Uint8Array<ArrayBuffer> | null> {
-    return answer && this.parts.box.seal(answerPlace(this.request, this.request.requestId), await packResponse(answer));
+    return (
+      answer &&
+      this.dependencies.box.seal(answerPlace(this.request, this.request.requestId), await packResponse(answer))
+    );
   }
 
   private async store(ending: ClaimEnding, sealed: Uint8Array<ArrayBuffer> | null): Promise<void> {
-    const { repository } = this.parts;
+    const { repository } = this.dependencies;
     const { request } = this;
     if (ending === 'answered') await repository.keep(request, sealed);
     else await repository.release(request, ending, sealed);

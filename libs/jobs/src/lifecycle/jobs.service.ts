@@ -1,26 +1,26 @@
 import { noTokens } from '#common';
-import type { Logger } from '#platform/logging';
-import type { JobFailedEvent, JobResult, QueueTransport } from '#queue';
-import type { JobsRepository, OpenJob } from './jobs.repository.js';
-import type { ResultTickets } from '../tickets/result-tickets.js';
+import { Injectable } from '#platform/injection';
+import { Logger } from '#platform/logging';
+import { type JobFailedEvent, type JobResult, QueueTransport } from '#queue';
+import { JobsRepository, type OpenJob } from './jobs.repository.js';
+import { ResultTickets } from '../tickets/result-tickets.js';
 import { StartedJobs } from './started-jobs.js';
 import { CancelledJobReporter } from './cancelled-job-reporter.js';
 
-export interface JobsServiceOptions {
-  jobs: JobsRepository;
-  tickets: ResultTickets;
-  transport: QueueTransport;
-  logger: Logger;
-}
-
 /** What an api replica does with the jobs it has admitted. It never closes a row. */
+@Injectable()
 export class JobsService {
   private readonly started: StartedJobs;
   private readonly cancelledJobs: CancelledJobReporter;
 
-  constructor(private readonly options: JobsServiceOptions) {
-    this.cancelledJobs = new CancelledJobReporter(options);
-    this.started = new StartedJobs((requestIds) => options.jobs.markRunning(requestIds), options.logger);
+  constructor(
+    private readonly jobs: JobsRepository,
+    private readonly tickets: ResultTickets,
+    private readonly transport: QueueTransport,
+    private readonly logger: Logger,
+  ) {
+    this.cancelledJobs = new CancelledJobReporter({ transport, logger });
+    this.started = new StartedJobs((requestIds) => jobs.markRunning(requestIds), logger);
   }
 
   /**
@@ -44,7 +44,7 @@ export class JobsService {
    * `message`: an operator cancels it, and a client that waits is told this.
    */
   async cancel(requestId: string, message?: string): Promise<void> {
-    const { jobs, transport, logger } = this.options;
+    const { jobs, transport, logger } = this;
     const job = await jobs.find(requestId).catch((error: unknown) => {
       logger.warn({ requestId, error }, 'the row of a cancelled job cannot be read, cancelling over the bus alone');
       return 'unknown' as const;
@@ -57,7 +57,7 @@ export class JobsService {
 
   /** Returns the row of a request, or null. */
   async find(requestId: string): Promise<OpenJob | null> {
-    return this.options.jobs.find(requestId);
+    return this.jobs.find(requestId);
   }
 
   /** Writes the pending records. */
@@ -67,14 +67,14 @@ export class JobsService {
 
   /** Non-streamed responses survive their worker: without this mark one would be made again for nothing. */
   private async withdraw({ modality, modelId, requestId }: OpenJob): Promise<void> {
-    const { transport, logger } = this.options;
+    const { transport, logger } = this;
     await transport.producer.withdraw(modality, modelId, requestId).catch((error: unknown) => {
       logger.info({ requestId, error }, 'a cancelled job could not be marked in the queue');
     });
   }
 
   private async cancelDelivery(job: OpenJob, message?: string): Promise<boolean> {
-    const { transport, tickets, logger } = this.options;
+    const { transport, tickets, logger } = this;
     const { requestId, modality, modelId, attempt } = job;
     const removed = await transport.producer.remove(modality, modelId, requestId).catch((error: unknown) => {
       logger.warn({ requestId, error }, 'a cancelled job could not be removed from the queue');

@@ -63,11 +63,16 @@ describe('async jobs', () => {
     artifacts = createArtifactStore({ home });
     jobs = new JobsRepository(prisma);
     videos = new MediaJobsRepository(prisma);
-    const ending = new MediaClosing({ jobs: videos, artifacts, modalities: new Set(['video']), logger });
+    const ending = new MediaClosing(
+      videos,
+      artifacts,
+      { definitions: new Map([['video', { ...longVideoJob, isAsync: true }]]) },
+      logger,
+    );
     closer = new JobCloser(jobs, [ending], [ending.afterwards]);
     const processor = new JobResultProcessor({ closer, tickets, logger });
     results = await transport.results.process((result) => processor.process(result));
-    recorder = new ProgressRecorder({ jobs: videos, transport, logger, everyMs: 10 });
+    recorder = new ProgressRecorder(videos, transport, logger, 10);
     recorder.start();
   });
 
@@ -81,7 +86,7 @@ describe('async jobs', () => {
   });
 
   async function admit(modelId: string) {
-    const admission = new AdmissionService({
+    const admission = AdmissionService.of({
       jobs,
       closer,
       cipher: new PayloadCipher(secretKey),

@@ -1,6 +1,7 @@
-import type { Logger } from '#platform/logging';
-import type { QueueTransport } from '#queue';
-import type { MediaJobsRepository, ProgressNote } from './media-jobs.repository.js';
+import { Injectable, Optional } from '#platform/injection';
+import { Logger } from '#platform/logging';
+import { QueueTransport } from '#queue';
+import { MediaJobsRepository, type ProgressNote } from './media-jobs.repository.js';
 
 /** Pause between two writes, in ms. */
 const flushEveryMs = 500;
@@ -10,6 +11,7 @@ const maxWaiting = 10_000;
  * Writes the progress of async jobs, in batches. Runs in ops: workers know no database, and the api forgets async jobs
  * once they are queued. Any number of replicas may receive and write the same report.
  */
+@Injectable()
 export class ProgressRecorder {
   private waiting = new Map<string, ProgressNote>();
   private timer: NodeJS.Timeout | undefined;
@@ -17,16 +19,14 @@ export class ProgressRecorder {
   private unsubscribe: () => void = () => undefined;
 
   constructor(
-    private readonly options: {
-      jobs: MediaJobsRepository;
-      transport: QueueTransport;
-      logger: Logger;
-      everyMs?: number;
-    },
+    private readonly jobs: MediaJobsRepository,
+    private readonly transport: QueueTransport,
+    private readonly logger: Logger,
+    @Optional() private readonly everyMs = flushEveryMs,
   ) {}
 
   start(): void {
-    this.unsubscribe = this.options.transport.progress.subscribe((progress) => this.note(progress));
+    this.unsubscribe = this.transport.progress.subscribe((progress) => this.note(progress));
   }
 
   /** Writes the pending progress. */
@@ -39,7 +39,7 @@ export class ProgressRecorder {
   private note(progress: ProgressNote): void {
     if (this.waiting.size >= maxWaiting) return;
     this.waiting.set(progress.requestId, progress);
-    this.timer ??= setTimeout(() => this.flush(), this.options.everyMs ?? flushEveryMs);
+    this.timer ??= setTimeout(() => this.flush(), this.everyMs);
   }
 
   private flush(): void {
@@ -48,7 +48,7 @@ export class ProgressRecorder {
     if (this.waiting.size === 0) return;
     const notes = [...this.waiting.values()];
     this.waiting = new Map();
-    const { jobs, logger } = this.options;
+    const { jobs, logger } = this;
     this.writing = this.writing
       .then(() => jobs.noteProgress(notes))
       .catch((error: unknown) => {

@@ -1,4 +1,8 @@
+export { JobCatalog } from '../lifecycle/job-catalog.js';
+export { CleanupSweeps } from '../recovery/cleanup-sweeps.js';
+export { KnownQueues } from '../recovery/known-queues.js';
+export { RepairSweeps } from '../recovery/repair-sweeps.js';
 export { AdmissionModule } from './admission.module.js';
+export { JobResultProcessingModule } from './job-result-processing.module.js';
 export { JobsModule } from './jobs.module.js';
-export { JobCatalog, JobResultProcessingModule } from './job-result-processing.module.js';
-export { CleanupSweeps, KnownQueues, RecoveryModule, RepairSweeps } from './recovery.module.js';
+export { RecoveryModule } from './recovery.module.js';

@@ -1,7 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import pg from 'pg';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { FoldKeyDaysSweep, KeyUsageRepository, LedgerService, UsageHistoryService } from '#billing';
+import {
+  FoldKeyDaysSweep,
+  KeyUsageRepository,
+  LedgerService,
+  UsageHistoryRepository,
+  UsageHistoryService,
+} from '#billing';
 import { examineDatabase } from '#platform/database';
 import { PrismaService } from '#platform/prisma';
 import { newRowCustomer, type RowCustomer, writeFinishedRequests } from '#test/finished-requests';
@@ -58,7 +64,7 @@ describe('closed jobs', () => {
 
   it('stay in the usage history with amount, units and request id, without details', async () => {
     await writeFinishedRequests(client, customer, { count: 10, daysAgo: 3 });
-    const history = new UsageHistoryService(prisma, { secretKeys: ['cd'.repeat(32)] });
+    const history = new UsageHistoryService(new UsageHistoryRepository(prisma), { secretKeys: ['cd'.repeat(32)] });
     const page = () => history.first(customer.account, { currency: null, startMs: null, endMs: null, pageSize: 10 });
     const before = await page();
     await sweep(2);

@@ -1,4 +1,4 @@
-import { type Clock, systemClock } from '#common';
+import { type Clock, RunInterval, systemClock } from '#common';
 import type { JobsRepository } from '../lifecycle/jobs.repository.js';
 import type { Sweep } from './sweep.js';
 
@@ -26,7 +26,7 @@ export class DeleteClosedJobsSweep implements Sweep {
   readonly name = 'delete-closed-jobs';
   private readonly ages: { ageMs: number; mediaAgeMs: number };
   private readonly clock: Clock;
-  private nextMs = -Infinity;
+  private readonly interval: RunInterval;
 
   constructor(
     private readonly jobs: Pick<JobsRepository, 'deleteClosed'>,
@@ -36,17 +36,18 @@ export class DeleteClosedJobsSweep implements Sweep {
     // A day more: a result may be written some time before its job is closed, or after.
     this.ages = { ageMs, mediaAgeMs: Math.max(ageMs, storageLifetimeMs + oneDayMs) };
     this.clock = clock;
+    this.interval = new RunInterval(everyMs, clock);
   }
 
   async run(): Promise<number> {
+    if (!this.interval.isDue) return 0;
     const startedMs = this.clock.monotonicMs();
-    if (startedMs < this.nextMs) return 0;
     let count = 0;
     while (this.clock.monotonicMs() - startedMs < budgetMs) {
       const deleted = await this.jobs.deleteClosed({ ...this.ages, rows: batchRows });
       count += deleted;
       if (deleted < batchRows) {
-        this.nextMs = startedMs + everyMs;
+        this.interval.restart(startedMs);
         break;
       }
     }

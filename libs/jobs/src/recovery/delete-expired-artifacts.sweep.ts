@@ -1,22 +1,27 @@
-import type { ArtifactStore } from '#storage';
+import { RunInterval } from '#common';
+import { Injectable, Optional } from '#platform/injection';
+import { ArtifactStore } from '#storage';
 import type { Sweep } from './sweep.js';
 
 /** Pause between two runs, in ms: expired artifacts are not served any more and only take up space. */
 const everyMs = 60_000;
 
 /** Deletes expired inputs and results of media jobs. */
+@Injectable()
 export class DeleteExpiredArtifactsSweep implements Sweep {
   readonly name = 'delete-expired-artifacts';
-  private nextMs = -Infinity;
+  private readonly interval: RunInterval;
 
   constructor(
     private readonly artifacts: ArtifactStore,
-    private readonly intervalMs = everyMs,
-  ) {}
+    @Optional() intervalMs = everyMs,
+  ) {
+    this.interval = new RunInterval(intervalMs);
+  }
 
   async run(): Promise<number> {
-    if (performance.now() < this.nextMs) return 0;
-    this.nextMs = performance.now() + this.intervalMs;
+    if (!this.interval.isDue) return 0;
+    this.interval.restart();
     return await this.artifacts.sweep();
   }
 }

@@ -51,7 +51,7 @@ describe.each(transports)('a queue over $kind that lost its newest changes', ({ 
   });
 
   async function admit(): Promise<string> {
-    const admission = new AdmissionService({
+    const admission = AdmissionService.of({
       jobs,
       closer: new JobCloser(jobs),
       cipher: new PayloadCipher(secretKey),

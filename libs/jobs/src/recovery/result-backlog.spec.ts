@@ -1,19 +1,21 @@
 import { describe, expect, it } from 'vitest';
+import type { Logger } from '#platform/logging';
 import type { PendingResults } from '#queue';
 import { ResultBacklog, type ResultBacklogOptions } from './result-backlog.js';
 
 /** Observes a backlog, with checks after `waitedMs` of what is pending then. */
-function watched(options: ResultBacklogOptions = {}) {
+function watched({ sweepIntervalMs = 3_000, ...options }: ResultBacklogOptions & { sweepIntervalMs?: number } = {}) {
   let nowMs = 0;
   let pending: PendingResults = { postponed: [], underWay: [] };
   const said: unknown[] = [];
   const say = (...line: unknown[]) => void said.push(line);
   const flow = new ResultBacklog(
-    { pending: async () => pending },
+    { results: { pending: async () => pending } },
+    { sweepIntervalMs },
+    { warn: say, info: say } as unknown as Logger,
     {
       slowMs: 1_000,
       maxWaitMs: 60_000,
-      logger: { warn: say, info: say } as unknown as ResultBacklogOptions['logger'],
       clock: { nowMs: () => nowMs, monotonicMs: () => nowMs },
       ...options,
     },
@@ -83,7 +85,7 @@ describe('ResultBacklog', () => {
   });
 
   it('counts the pauses of infrequent sweeps, when told their interval', async () => {
-    const { look } = watched({ longestGapMs: 60_000 });
+    const { look } = watched({ sweepIntervalMs: 20_000 });
     expect(await look(0, { postponed: ['1'] })).toBe(false);
     expect(await look(60_000, { postponed: ['1'] })).toBe(true);
   });

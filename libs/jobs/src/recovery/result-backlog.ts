@@ -1,6 +1,8 @@
 import { type Clock, systemClock } from '#common';
-import type { Logger } from '#platform/logging';
-import type { JobResultQueue, PendingResults } from '#queue';
+import { OpsConfig } from '#platform/config';
+import { Inject, Injectable, Optional } from '#platform/injection';
+import { Logger } from '#platform/logging';
+import { type JobResultQueue, type PendingResults, QueueTransport } from '#queue';
 
 export interface ResultBacklogOptions {
   /** How long a result may be in progress before it pauses the sweeps, in ms; default: 1 s. */
@@ -9,10 +11,6 @@ export interface ResultBacklogOptions {
   maxWaitMs?: number;
   /** Observed time after which no result is waited for until results flow again, in ms; default: 15 min. */
   longestPauseMs?: number;
-  /** Maximum time counted between two checks, since the database may have been unavailable, in ms; default: 10 s. */
-  longestGapMs?: number;
-  /** Logs when the sweeps have paused for half a minute, continue without the results, and when results flow again. */
-  logger?: Pick<Logger, 'warn' | 'info'>;
   clock?: Clock;
 }
 
@@ -34,18 +32,26 @@ interface Pause {
  * sequence of many may stop the sweeps for good. Every retry comes within seconds of the database's return, so time
  * counts only while sweeps can check.
  */
+@Injectable()
 export class ResultBacklog {
   /** Observed waiting time of each batch, in ms. */
   private ages = new Map<string, number>();
   private lookedAtMs: number | null = null;
   private pause: Pause | null = null;
   private readonly clock: Clock;
+  /** Maximum time counted between two checks, since the database may have been unavailable, in ms. */
+  private readonly longestGapMs: number;
 
+  /** Logs when the sweeps have paused for half a minute, continue without the results, and when results flow again. */
   constructor(
-    private readonly results: Pick<JobResultQueue, 'pending'>,
-    private readonly options: ResultBacklogOptions = {},
+    @Inject(QueueTransport) private readonly transport: { results: Pick<JobResultQueue, 'pending'> },
+    @Inject(OpsConfig) { sweepIntervalMs }: Pick<OpsConfig, 'sweepIntervalMs'>,
+    @Inject(Logger) private readonly logger: Pick<Logger, 'warn' | 'info'>,
+    @Optional() private readonly options: ResultBacklogOptions = {},
   ) {
     this.clock = options.clock ?? systemClock;
+    // Batches cover the interval between sweeps, which may be long.
+    this.longestGapMs = Math.max(10_000, 3 * sweepIntervalMs);
   }
 
   /** Batches of results found by the last check, including those that had just arrived. */
@@ -66,10 +72,9 @@ export class ResultBacklog {
    * its job leaves the queue. Rejects when the queue does not respond.
    */
   async flows(): Promise<boolean> {
-    const { longestGapMs = 10_000 } = this.options;
-    const pending = await this.results.pending();
+    const pending = await this.transport.results.pending();
     const nowMs = this.clock.monotonicMs();
-    const passedMs = Math.min(nowMs - (this.lookedAtMs ?? nowMs), longestGapMs);
+    const passedMs = Math.min(nowMs - (this.lookedAtMs ?? nowMs), this.longestGapMs);
     this.lookedAtMs = nowMs;
     const awaited = this.awaitedOf(pending, passedMs);
     if (awaited.length > 0) return this.isOver(awaited, passedMs);
@@ -92,7 +97,7 @@ export class ResultBacklog {
 
   /** True when the sweeps have waited too long and continue anyway. */
   private isOver(awaited: number[], passedMs: number): boolean {
-    const { longestPauseMs = 900_000, logger } = this.options;
+    const { longestPauseMs = 900_000 } = this.options;
     const nowMs = this.clock.monotonicMs();
     const pause = this.pause ?? { sinceMs: nowMs, watchedMs: -passedMs, isPublished: false, isOver: false };
     this.pause = pause;
@@ -100,11 +105,11 @@ export class ResultBacklog {
     const figures = { waiting: awaited.length, oldestMs: Math.max(...awaited), pausedMs: nowMs - pause.sinceMs };
     if (!pause.isPublished && figures.pausedMs > tellAfterMs) {
       pause.isPublished = true;
-      logger?.warn(figures, 'job results are waiting and not being written: sweeps repair nothing until they are');
+      this.logger.warn(figures, 'job results are waiting and not being written: sweeps repair nothing until they are');
     }
     if (!pause.isOver && pause.watchedMs >= longestPauseMs) {
       pause.isOver = true;
-      logger?.warn(
+      this.logger.warn(
         figures,
         'job results are still waiting: sweeps continue without them, and their reports may come too late',
       );
@@ -117,6 +122,6 @@ export class ResultBacklog {
     this.pause = null;
     if (pause === null || !pause.isPublished) return;
     const pausedMs = this.clock.monotonicMs() - pause.sinceMs;
-    this.options.logger?.info({ pausedMs }, 'job results are being written again: sweeps repair what is lost');
+    this.logger.info({ pausedMs }, 'job results are being written again: sweeps repair what is lost');
   }
 }

@@ -5,7 +5,7 @@ import { createLogger } from '#platform/logging';
 import { PrismaService } from '#platform/prisma';
 import { createMigratedDatabase, type TestDatabase } from '#test/postgres';
 import { DeleteExpiredResponsesSweep } from './delete-expired-responses.sweep.js';
-import { ResponseStates, type ResponseStatesOptions } from './response-states.js';
+import { ResponseStates } from './response-states.js';
 import { ResponseStatesRepository } from './response-states.repository.js';
 
 const state = { response: { id: 'resp_1' }, items: [{ text: 'something only its owner may read' }] };
@@ -17,9 +17,13 @@ let repository: ResponseStatesRepository;
 let accountId: string;
 let id: string;
 
-function statesOf(options: Partial<ResponseStatesOptions> = {}): ResponseStates {
+function statesOf({
+  secretKey = '7e'.repeat(32),
+  storedResponsesMs = 60_000,
+  maxAccountBytes = undefined as number | undefined,
+} = {}): ResponseStates {
   const logger = createLogger('test', { level: 'silent' });
-  return new ResponseStates({ repository, secretKeys: '7e'.repeat(32), lifetimeMs: 60_000, logger, ...options });
+  return new ResponseStates(repository, { secretKeys: [secretKey], storedResponsesMs }, logger, maxAccountBytes);
 }
 
 async function expire(): Promise<void> {
@@ -61,7 +65,7 @@ describe('stored responses', () => {
     await statesOf().add({ id, accountId }, state);
     const { rows } = await client.query<{ ciphertext: Buffer }>('SELECT ciphertext FROM response_states');
     expect(rows.filter(({ ciphertext }) => ciphertext.includes('only its owner'))).toEqual([]);
-    expect(await statesOf({ secretKeys: '7f'.repeat(32) }).find({ id, accountId })).toBeNull();
+    expect(await statesOf({ secretKey: '7f'.repeat(32) }).find({ id, accountId })).toBeNull();
     await client.query('UPDATE response_states SET id = $1 WHERE id = $2', [`${id}0`, id]);
     expect(await statesOf().find({ id: `${id}0`, accountId })).toBeNull();
   });
@@ -88,6 +92,6 @@ describe('stored responses', () => {
   });
 
   it('are off without a lifetime', () => {
-    expect([statesOf({ lifetimeMs: 0 }).isOn, statesOf().isOn]).toEqual([false, true]);
+    expect([statesOf({ storedResponsesMs: 0 }).isOn, statesOf().isOn]).toEqual([false, true]);
   });
 });

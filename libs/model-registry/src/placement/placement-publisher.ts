@@ -1,6 +1,7 @@
-import type { Logger } from '#platform/logging';
+import { Injectable, Optional } from '#platform/injection';
+import { Logger } from '#platform/logging';
 import type { DesiredState, ServedByWorker, WorkerState } from './placement.js';
-import type { PlacementRepository } from './placement.repository.js';
+import { PlacementRepository } from './placement.repository.js';
 
 /** The part of the bus that is needed here; `PlacementBus` of #queue implements it. */
 export interface PlacementChannel {
@@ -20,14 +21,11 @@ export interface WorkerHeartbeatLike {
   };
 }
 
-export interface PlacementPublisherOptions {
-  repository: PlacementRepository;
-  channel: PlacementChannel;
+/** How placements reach the workers; the process provides it. */
+export abstract class PlacementBroadcast {
+  abstract readonly channel: PlacementChannel;
   /** Processes with a recent heartbeat. */
-  heartbeats: () => readonly WorkerHeartbeatLike[];
-  logger: Logger;
-  /** Interval between two database polls, in ms. */
-  everyMs?: number;
+  abstract readonly heartbeats: () => readonly WorkerHeartbeatLike[];
 }
 
 /** Shortest pause between two polls, in ms: any number of workers may ask. */
@@ -47,6 +45,7 @@ const removeAfterMs = 60_000;
  * periodically, because the bus may lose a message. Records which models the workers serve for the command line, which
  * has no bus. Any number of replicas may run.
  */
+@Injectable()
 export class PlacementPublisher {
   private readonly stopped = new AbortController();
   private readonly recorded = new Map<string, string>();
@@ -57,10 +56,16 @@ export class PlacementPublisher {
   private polls = 0;
   private publishedRevision = -1;
 
-  constructor(private readonly options: PlacementPublisherOptions) {}
+  constructor(
+    private readonly repository: PlacementRepository,
+    private readonly broadcast: PlacementBroadcast,
+    private readonly logger: Logger,
+    /** Interval between two polls of the database, in ms. */
+    @Optional() private readonly everyMs = 1_000,
+  ) {}
 
   start(): void {
-    this.unsubscribe = this.options.channel.subscribe({
+    this.unsubscribe = this.broadcast.channel.subscribe({
       onAsk: () => {
         this.isRequested = true;
         this.wake();
@@ -90,12 +95,13 @@ export class PlacementPublisher {
     try {
       await work();
     } catch (error) {
-      this.options.logger.warn({ error }, `${complaint}; retrying`);
+      this.logger.warn({ error }, `${complaint}; retrying`);
     }
   }
 
   private async publishPlacements(): Promise<void> {
-    const { repository, channel, logger } = this.options;
+    const { repository, logger } = this;
+    const { channel } = this.broadcast;
     const isRequested = this.isRequested;
     this.isRequested = false;
     const desired = await repository.read();
@@ -109,7 +115,8 @@ export class PlacementPublisher {
   }
 
   private async recordHoldings(): Promise<void> {
-    const { repository, heartbeats } = this.options;
+    const { repository } = this;
+    const { heartbeats } = this.broadcast;
     const states = heartbeats()
       .filter(({ role }) => role === 'worker')
       .map(workerStateOf);
@@ -126,7 +133,7 @@ export class PlacementPublisher {
   }
 
   private async pause(): Promise<void> {
-    const { everyMs = 1_000 } = this.options;
+    const { everyMs } = this;
     const atLeastMs = Math.min(pauseAtLeastMs, everyMs);
     await this.sleep(atLeastMs, () => this.stopped.signal.aborted);
     await this.sleep(everyMs - atLeastMs, () => this.stopped.signal.aborted || this.isRequested);

@@ -23,7 +23,7 @@ beforeAll(async () => {
   prisma = new PrismaService({ url: database.url, poolSize: 4 });
   registry = new ModelRegistryService(prisma, noOnlineModels, { cacheMs: 0 });
   repository = new PlacementRepository(prisma);
-  service = new PlacementService(prisma, registry);
+  service = new PlacementService(new PlacementRepository(prisma), registry);
 });
 
 beforeEach(async () => {
@@ -157,7 +157,7 @@ describe('PlacementPublisher', () => {
   let assigner: PlacementPublisher;
 
   function start(everyMs: number): void {
-    assigner = new PlacementPublisher({ repository, channel, heartbeats: () => heartbeats, logger, everyMs });
+    assigner = new PlacementPublisher(repository, { channel, heartbeats: () => heartbeats }, logger, everyMs);
     assigner.start();
   }
 

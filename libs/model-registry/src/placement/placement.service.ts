@@ -1,5 +1,4 @@
 import { PlatformError } from '#common';
-import type { PrismaService } from '#platform/prisma';
 import type { ModelRegistryService } from '../registry/model-registry.service.js';
 import { type DesiredState, type ModelPlacement, poolPattern, type WorkerState } from './placement.js';
 import { PlacementRepository } from './placement.repository.js';
@@ -11,14 +10,10 @@ const maxReplicas = 10_000;
 
 /** Placement commands of operators. */
 export class PlacementService {
-  private readonly repository: PlacementRepository;
-
   constructor(
-    prisma: PrismaService,
+    private readonly repository: PlacementRepository,
     private readonly registry: ModelRegistryService,
-  ) {
-    this.repository = new PlacementRepository(prisma);
-  }
+  ) {}
 
   /**
    * Places a model in a pool; returns the current workers of the pool. Rejects with `MODEL_NOT_FOUND`. Rejects with

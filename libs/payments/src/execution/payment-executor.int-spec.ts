@@ -76,7 +76,7 @@ function scene(maxWaitMs = 20_000) {
       metrics: { ended: (_network, result) => results.push(result), unknown: () => undefined },
       limits,
     });
-  const service = new TopUpService({ offers, topUps, logger, maxWaitMs });
+  const service = new TopUpService(offers, topUps, logger, { maxWaitMs });
   return { chain, facilitator, results, executorOf, service };
 }
 
@@ -344,7 +344,7 @@ describe('a process that dies', () => {
   it('is the api, after the row: the next request gets the response', async () => {
     const { executorOf, service } = scene();
     const { payer, header } = paymentOf();
-    const dying = new TopUpService({ offers, logger, topUps: mortal(topUps, { calls: 2, after: true }) });
+    const dying = new TopUpService(offers, mortal(topUps, { calls: 2, after: true }), logger);
     void dying.submit(header, never);
     await expect.poll(() => stateOf(payer)).toBe('authorized');
     expect((await during([executorOf()], service.submit(header, never))).status).toBe(200);

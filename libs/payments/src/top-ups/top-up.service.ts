@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Clock, formatNanos, PlatformError, systemClock } from '#common';
-import type { Logger } from '#platform/logging';
-import { nanosOfUnits, type PaymentOffers } from '../offers.js';
+import { Inject, Injectable, Optional } from '#platform/injection';
+import { Logger } from '#platform/logging';
+import { nanosOfUnits, PaymentOffers } from '../offers.js';
 import { assertPayable, parsePayment } from '../payload/parse-payment.js';
 import { isSignedByPayer } from '../payload/payer-signature.js';
 import { fingerprintOf, type ParsedPayment, payloadHashOf, paymentKeyOf, signedPaymentOf } from '../payload/payment.js';
@@ -14,12 +15,15 @@ import {
   settledBody,
   type TopUpAnswer,
 } from './top-up-answer.js';
-import type { NewTopUp, TopUpsRepository } from './top-ups.repository.js';
+import { type NewTopUp, TopUpsRepository } from './top-ups.repository.js';
 
-export interface TopUpServiceOptions {
-  offers: PaymentOffers;
-  topUps: Pick<TopUpsRepository, 'insert' | 'retry' | 'find' | 'findByKey' | 'findByIdentifier' | 'keepAnswer'>;
-  logger: Logger;
+/** The rows that the service reads and writes. */
+export type TopUpRows = Pick<
+  TopUpsRepository,
+  'insert' | 'retry' | 'find' | 'findByKey' | 'findByIdentifier' | 'keepAnswer'
+>;
+
+export interface TopUpTiming {
   clock?: Pick<Clock, 'nowMs'>;
   /** How long a request waits for its payment, in ms. */
   maxWaitMs?: number;
@@ -29,13 +33,19 @@ const firstPauseMs = 100;
 const longestPauseMs = 500;
 
 /** Writes payments of wallets as rows, which ops executes, and tells their clients what became of them. */
+@Injectable()
 export class TopUpService {
   private readonly clock: Pick<Clock, 'nowMs'>;
   private readonly maxWaitMs: number;
 
-  constructor(private readonly options: TopUpServiceOptions) {
-    this.clock = options.clock ?? systemClock;
-    this.maxWaitMs = options.maxWaitMs ?? 20_000;
+  constructor(
+    private readonly offers: PaymentOffers,
+    @Inject(TopUpsRepository) private readonly topUps: TopUpRows,
+    private readonly logger: Logger,
+    @Optional() { clock = systemClock, maxWaitMs = 20_000 }: TopUpTiming = {},
+  ) {
+    this.clock = clock;
+    this.maxWaitMs = maxWaitMs;
   }
 
   /**
@@ -43,13 +53,13 @@ export class TopUpService {
    * goes on without its client. Rejects with `X402_INVALID_PAYMENT` for a payment that was not accepted.
    */
   async submit(header: string, signal: AbortSignal): Promise<TopUpAnswer> {
-    const { offers } = this.options;
+    const { offers } = this;
     const nowMs = this.clock.nowMs();
     const payment = parsePayment(header, offers, nowMs);
     const known = await this.findKnown(payment);
     if (known !== null) return this.repeat(payment, known, signal);
     assertPayable(payment, offers, nowMs);
-    const written = await this.options.topUps.insert(newTopUpOf(payment));
+    const written = await this.topUps.insert(newTopUpOf(payment));
     if (written !== null) return this.wait(written, signal);
     // Another request has written it in the meantime.
     const other = await this.findKnown(payment);
@@ -58,7 +68,7 @@ export class TopUpService {
   }
 
   private async findKnown(payment: ParsedPayment): Promise<StoredTopUp | null> {
-    const { topUps } = this.options;
+    const { topUps } = this;
     const { identifier, authorization } = payment;
     const known = await topUps.findByKey(paymentKeyOf(payment));
     if (known !== null || identifier === null) return known;
@@ -88,10 +98,10 @@ export class TopUpService {
   /** A payment that was refused before anything was sent may come again with another signature. */
   private async retryUnsent(payment: ParsedPayment, known: StoredTopUp): Promise<StoredTopUp | null> {
     if (known.state !== 'failed' || known.settles > 0) return null;
-    const isSame = (await this.options.topUps.findByKey(paymentKeyOf(payment)))?.id === known.id;
+    const isSame = (await this.topUps.findByKey(paymentKeyOf(payment)))?.id === known.id;
     if (!isSame || !known.fingerprint.equals(fingerprintOf(payment))) return null;
-    assertPayable(payment, this.options.offers, this.clock.nowMs());
-    return this.options.topUps.retry(known.id, newTopUpOf(payment));
+    assertPayable(payment, this.offers, this.clock.nowMs());
+    return this.topUps.retry(known.id, newTopUpOf(payment));
   }
 
   /** An outage of the database while waiting says nothing of the payment. */
@@ -108,8 +118,8 @@ export class TopUpService {
   }
 
   private async read(id: string): Promise<StoredTopUp | null> {
-    return this.options.topUps.find(id).catch((error: unknown) => {
-      this.options.logger.warn({ error, topUp: id }, 'the state of a top-up could not be read');
+    return this.topUps.find(id).catch((error: unknown) => {
+      this.logger.warn({ error, topUp: id }, 'the state of a top-up could not be read');
       return null;
     });
   }
@@ -123,9 +133,9 @@ export class TopUpService {
       return failureAnswer({ error: 'X402_INVALID_PAYMENT', message, details: { reason: 'nonce_already_used' } });
     }
     const body = settledBody(topUp);
-    const stored = await this.options.topUps.keepAnswer(topUp.id, body).catch((error: unknown) => {
+    const stored = await this.topUps.keepAnswer(topUp.id, body).catch((error: unknown) => {
       // The same row gives the same bytes.
-      this.options.logger.warn({ error, topUp: topUp.id }, 'the response of a top-up could not be stored');
+      this.logger.warn({ error, topUp: topUp.id }, 'the response of a top-up could not be stored');
       return body;
     });
     return settledAnswer(topUp, Buffer.from(stored));

@@ -1,5 +1,6 @@
 import type { NanoUsd } from '#common';
-import { Prisma, type RawQueries } from '#platform/prisma';
+import { Inject, Injectable } from '#platform/injection';
+import { Prisma, PrismaService, type RawQueries } from '#platform/prisma';
 import type { SignedPayment } from '../facilitator/facilitator.js';
 import type { StoredTopUp, TopUp, TopUpState } from './top-up.js';
 
@@ -37,9 +38,10 @@ export interface StoredPayment extends Omit<SignedPayment, 'amount'> {
 }
 
 /** Rows of top-ups for the api and for operators. `TopUpExecutionRepository` changes them. */
+@Injectable()
 export class TopUpsRepository {
   // SQL: states are compared and set in one statement, by the database's clock.
-  constructor(private readonly queries: RawQueries) {}
+  constructor(@Inject(PrismaService) private readonly queries: RawQueries) {}
 
   /** Writes the row of a payment; null when there is one with its key, or with its payer and identifier. */
   async insert(topUp: NewTopUp): Promise<StoredTopUp | null> {

@@ -1,4 +1,4 @@
-import { type DynamicModule, Inject, Module, type OnApplicationShutdown, type Provider } from '@nestjs/common';
+import { type DynamicModule, Module, type OnApplicationShutdown, type Provider } from '@nestjs/common';
 import type { DatabaseConfig } from '#platform/config';
 import { Logger } from '#platform/logging';
 import { Metrics } from '#platform/metrics';
@@ -18,7 +18,7 @@ export interface PlatformModuleOptions {
 /** Configuration, logger, metrics, database and tracing of a process, provided everywhere. */
 @Module({})
 export class PlatformModule implements OnApplicationShutdown {
-  constructor(@Inject(Tracing) private readonly tracing: Tracing) {}
+  constructor(private readonly tracing: Tracing) {}
 
   static forRoot({ app, config, logger, database }: PlatformModuleOptions): DynamicModule {
     const providers: Provider[] = [

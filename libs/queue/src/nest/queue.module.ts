@@ -1,4 +1,4 @@
-import { type DynamicModule, type FactoryProvider, Inject, Module, type OnApplicationShutdown } from '@nestjs/common';
+import { type DynamicModule, type FactoryProvider, Module, type OnApplicationShutdown } from '@nestjs/common';
 import { Logger } from '#platform/logging';
 import { createTransport } from '../transport/create-transport.js';
 import { QueueTransport, type TransportOptions } from '../contract/transport.js';
@@ -7,11 +7,12 @@ const transportOptions = Symbol('TransportOptions');
 
 /**
  * Provides the transport of this process everywhere. All queues of a process share its connections: the queues per model,
- * which the transport opens at run time, and the fixed ones of `JobResultsModule`.
+ * and the fixed ones of `JobResultsModule`. The queues per model are opened by `QueueTransport` and not registered with
+ * `@nestjs/bullmq`, because that package declares queues when a module is compiled, and models come and go at run time.
  */
 @Module({})
 export class QueueModule implements OnApplicationShutdown {
-  constructor(@Inject(QueueTransport) private readonly transport: QueueTransport) {}
+  constructor(private readonly transport: QueueTransport) {}
 
   /** Rejects at the start when the store does not answer within 10 s or is too old. */
   static forRootAsync({

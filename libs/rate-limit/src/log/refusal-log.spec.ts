@@ -14,8 +14,8 @@ describe('RefusalLog', () => {
   it('writes a flood as the last 50 of each account', async () => {
     const written: LoggedRefusal[][] = [];
     const log = new RefusalLog(
-      (refusals) => Promise.resolve(void written.push(refusals)),
-      () => undefined,
+      { add: (refusals) => Promise.resolve(void written.push([...refusals])) },
+      { warn: () => undefined },
     );
     for (let index = 0; index < 1_000; index += 1) log.note(refusal('a', index));
     log.note(refusal('b', 7));
@@ -35,8 +35,11 @@ describe('RefusalLog', () => {
     let away = true;
     const written: number[] = [];
     const log = new RefusalLog(
-      (refusals) => (away ? Promise.reject(new Error('away')) : Promise.resolve(void written.push(refusals.length))),
-      (error) => void failures.push(error),
+      {
+        add: (refusals) =>
+          away ? Promise.reject(new Error('away')) : Promise.resolve(void written.push(refusals.length)),
+      },
+      { warn: (...line: unknown[]) => void failures.push(line) },
     );
     log.note(refusal('a', 1));
     await log.flush();

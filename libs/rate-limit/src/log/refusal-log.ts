@@ -1,4 +1,7 @@
+import { Inject, Injectable } from '#platform/injection';
+import { Logger } from '#platform/logging';
 import type { LimitTier } from '../limits/limit-table.js';
+import { RefusalLogRepository } from './refusal-log.repository.js';
 
 export type RefusalType = 'RPD' | 'RPM' | 'TPM' | 'FAILED_REQUESTS' | 'UNSUPPORTED_FEATURE_REQUESTS';
 
@@ -25,14 +28,15 @@ const maxAccounts = 10_000;
  * Collects refusals and writes them together: a flush writes at most the last 50 of an account, so that a flood of
  * refusals does not become a flood of writes.
  */
+@Injectable()
 export class RefusalLog {
   private waiting = new Map<string, LoggedRefusal[]>();
   private timer: NodeJS.Timeout | undefined;
   private writing: Promise<void> = Promise.resolve();
 
   constructor(
-    private readonly write: (refusals: LoggedRefusal[]) => Promise<void>,
-    private readonly onFailure: (error: unknown) => void,
+    @Inject(RefusalLogRepository) private readonly lines: Pick<RefusalLogRepository, 'add'>,
+    @Inject(Logger) private readonly logger: Pick<Logger, 'warn'>,
   ) {}
 
   /** Never throws and never waits. */
@@ -54,7 +58,9 @@ export class RefusalLog {
     if (this.waiting.size > 0) {
       const refusals = [...this.waiting.values()].flat();
       this.waiting = new Map();
-      this.writing = this.writing.then(() => this.write(refusals)).catch((error: unknown) => this.onFailure(error));
+      this.writing = this.writing
+        .then(() => this.lines.add(refusals))
+        .catch((error: unknown) => this.logger.warn({ error }, 'The log of refused requests could not be written.'));
     }
     await this.writing;
   }

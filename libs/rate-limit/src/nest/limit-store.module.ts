@@ -1,4 +1,4 @@
-import { Inject, Module, type OnApplicationShutdown } from '@nestjs/common';
+import { Module, type OnApplicationShutdown } from '@nestjs/common';
 import { DatabaseConfig } from '#platform/config';
 import { Logger } from '#platform/logging';
 import { PrismaService } from '#platform/prisma';
@@ -20,17 +20,12 @@ import { TokenCorrector } from '../token-reservation.js';
           warn: (message, error) => logger.warn({ error }, message),
         }),
     },
-    {
-      provide: TokenCorrector,
-      inject: [LimitStore, Logger],
-      useFactory: (store: LimitStore, logger: Logger) =>
-        new TokenCorrector(store, (error) => logger.warn({ error }, 'Reserved tokens could not be corrected.')),
-    },
+    TokenCorrector,
   ],
   exports: [LimitStore, TokenCorrector],
 })
 export class LimitStoreModule implements OnApplicationShutdown {
-  constructor(@Inject(LimitStore) private readonly store: LimitStore) {}
+  constructor(private readonly store: LimitStore) {}
 
   async onApplicationShutdown(): Promise<void> {
     await this.store.close();

@@ -1,4 +1,4 @@
-import { type Clock, inBatches, systemClock } from '#common';
+import { type Clock, inBatches, RunInterval, systemClock } from '#common';
 import type { PostgresLimitStore } from './postgres-limit.repository.js';
 
 /** Windows are deleted an hour after their last request, so frequent runs would find little. */
@@ -11,18 +11,20 @@ const maxBatches = 20;
 /** Deletes expired windows and leases from the database; a sweep of `#jobs`. Redis needs none: its keys expire. */
 export class DeleteExpiredWindowsSweep {
   readonly name = 'delete-expired-windows';
-  private nextMs = -Infinity;
+  private readonly interval: RunInterval;
 
   constructor(
     private readonly store: Pick<PostgresLimitStore, 'forget' | 'forgetLeases'>,
-    private readonly clock: Clock = systemClock,
-  ) {}
+    clock: Clock = systemClock,
+  ) {
+    this.interval = new RunInterval(everyMs, clock);
+  }
 
   async run(): Promise<number> {
-    if (this.clock.monotonicMs() < this.nextMs) return 0;
+    if (!this.interval.isDue) return 0;
     const count = await inBatches(batch, (max) => this.store.forget(max), maxBatches);
     await inBatches(batch, (max) => this.store.forgetLeases(max), maxBatches);
-    if (count < batch * maxBatches) this.nextMs = this.clock.monotonicMs() + everyMs;
+    if (count < batch * maxBatches) this.interval.restart();
     return count;
   }
 }

@@ -1,4 +1,4 @@
-import { Inject, Module, type OnApplicationShutdown } from '@nestjs/common';
+import { Module, type OnApplicationShutdown } from '@nestjs/common';
 import { DatabaseConfig } from '#platform/config';
 import { ArtifactStore } from '../artifact-store.js';
 import { createArtifactStore } from '../create-store.js';
@@ -21,7 +21,7 @@ import { DownloadLinks } from '../download-links.js';
   exports: [ArtifactStore, DownloadLinks],
 })
 export class StorageModule implements OnApplicationShutdown {
-  constructor(@Inject(ArtifactStore) private readonly artifacts: ArtifactStore) {}
+  constructor(private readonly artifacts: ArtifactStore) {}
 
   async onApplicationShutdown(): Promise<void> {
     await this.artifacts.close();

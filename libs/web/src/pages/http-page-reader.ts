@@ -55,14 +55,14 @@ export class HttpPageReader extends PageReader {
   }
 
   private async page({ url, charset, bytes }: RemoteFile, { owner, signal }: PageRequest): Promise<WebPage> {
-    const order = { bytes, url, charset, owner, param, maxCharacters, signal };
-    const { title, markdown, links, metadata } = await this.options.extractor.extractPage(order);
+    const extraction = { bytes, url, charset, owner, param, maxCharacters, signal };
+    const { title, markdown, links, metadata } = await this.options.extractor.extractPage(extraction);
     return { url, title, markdown: inertMarkdown(markdown), links, metadata };
   }
 
   private async text({ url, contentType, bytes }: RemoteFile, { owner, signal }: PageRequest): Promise<WebPage> {
-    const order = { bytes, contentType, owner, param, maxCharacters, signal };
-    const { text } = await this.options.extractor.extract(order);
+    const extraction = { bytes, contentType, owner, param, maxCharacters, signal };
+    const { text } = await this.options.extractor.extract(extraction);
     const title = /^# (.{1,300})$/m.exec(text)?.[1] ?? '';
     const markdown = contentType === 'text/markdown' ? inertMarkdown(text) : text;
     return { url, title, markdown, links: [], metadata: {} };

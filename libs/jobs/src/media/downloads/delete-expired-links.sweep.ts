@@ -1,10 +1,12 @@
 import { inBatches } from '#common';
+import { Injectable } from '#platform/injection';
 import type { Sweep } from '../../recovery/sweep.js';
-import type { DownloadLinksRepository } from './download-links.repository.js';
+import { DownloadLinksRepository } from './download-links.repository.js';
 
 const batch = 1_000;
 
 /** Deletes the rows of expired download links. */
+@Injectable()
 export class DeleteExpiredLinksSweep implements Sweep {
   readonly name = 'delete-expired-links';
 

@@ -1,4 +1,4 @@
-import { Inject, Injectable } from '@nestjs/common';
+import { Injectable } from '@nestjs/common';
 import { type LimitedModelRequest, MediaArtifacts, type ModelRequest, requireRunFits, TextRewriter } from '#gateway';
 import { type ImageHeader, type ImageLimits, readImageHeader } from '#media';
 import type { ModelManifest } from '#model-registry/manifest';
@@ -58,9 +58,9 @@ const backgroundTrait = 'background_removal';
 @Injectable()
 export class ImageEditor {
   constructor(
-    @Inject(ImageService) private readonly images: ImageService,
-    @Inject(MediaArtifacts) private readonly artifacts: MediaArtifacts,
-    @Inject(TextRewriter) private readonly rewriter: TextRewriter,
+    private readonly images: ImageService,
+    private readonly artifacts: MediaArtifacts,
+    private readonly rewriter: TextRewriter,
   ) {}
 
   async upscale(http: HttpExchange, body: UpscaleImageRequest): Promise<Buffer> {

@@ -1,4 +1,4 @@
-import { Inject, Injectable } from '@nestjs/common';
+import { Injectable } from '@nestjs/common';
 import { type ModelRequest, requireRunFits, TextRewriter } from '#gateway';
 import type { FrameSize } from '#media';
 import type { ImageConstraints } from '#model-registry/manifest';
@@ -23,8 +23,8 @@ interface PreparedGeneration extends PreparedImages {
 @Injectable()
 export class ImageGenerator {
   constructor(
-    @Inject(ImageService) private readonly images: ImageService,
-    @Inject(TextRewriter) private readonly rewriter: TextRewriter,
+    private readonly images: ImageService,
+    private readonly rewriter: TextRewriter,
   ) {}
 
   async generate(http: HttpExchange, body: GenerateImageRequest): Promise<MadeImages> {

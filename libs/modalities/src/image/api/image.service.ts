@@ -1,5 +1,5 @@
 import { hostname } from 'node:os';
-import { Inject, Injectable } from '@nestjs/common';
+import { Injectable } from '@nestjs/common';
 import { noTokens, PlatformError } from '#common';
 import {
   type LimitedModelRequest,
@@ -66,9 +66,9 @@ class ImageCollector {
 @Injectable()
 export class ImageService {
   constructor(
-    @Inject(RequestPipeline) private readonly pipeline: RequestPipeline,
-    @Inject(MediaArtifacts) private readonly artifacts: MediaArtifacts,
-    @Inject(ContentPolicy) private readonly policy: Pick<ContentPolicy, 'isActive'>,
+    private readonly pipeline: RequestPipeline,
+    private readonly artifacts: MediaArtifacts,
+    private readonly policy: ContentPolicy,
   ) {}
 
   /** Returns a served model. Rejects as `RequestPipeline.open` does, and with `MODEL_OFFLINE`. */

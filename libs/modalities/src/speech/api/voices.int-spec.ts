@@ -12,6 +12,7 @@ import { createMigratedDatabase, type TestDatabase } from '#test/postgres';
 import type { VoiceCloning } from '#model-registry/manifest';
 import type { SpeechModel } from './speech.model.js';
 import { maxVoices, VoicesService } from './voices.service.js';
+import { VoicesRepository } from './voices.repository.js';
 
 const dayMs = 86_400_000;
 const recording = { bytes: Buffer.from('a recording'), contentType: 'audio/wav' };
@@ -32,7 +33,7 @@ beforeAll(async () => {
   await client.connect();
   home = await mkdtemp(join(tmpdir(), 'sluice-voices-'));
   artifacts = createArtifactStore({ home });
-  voices = new VoicesService(prisma, artifacts, { warn: () => undefined });
+  voices = new VoicesService(new VoicesRepository(prisma), artifacts, { warn: () => undefined });
 });
 afterAll(async () => {
   await prisma.$disconnect();
@@ -104,7 +105,11 @@ describe('VoicesService', () => {
     });
     const warnings: string[] = [];
     const logger = { warn: (_facts: object, words: string) => void warnings.push(words) };
-    await new VoicesService(prisma, full, logger as unknown as Logger).used(owner, id, persistent);
+    await new VoicesService(new VoicesRepository(prisma), full, logger as unknown as Logger).used(
+      owner,
+      id,
+      persistent,
+    );
     expect(warnings).toEqual(['the lifetime of a used voice could not be extended']);
     expect(await voices.sampleOf(owner, id, 'cloner')).toBe(sampleId);
     await voices.used(owner, id, persistent);

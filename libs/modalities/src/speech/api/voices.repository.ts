@@ -1,4 +1,5 @@
-import type { PrismaService } from '#platform/prisma';
+import { PrismaService } from '#platform/prisma';
+import { Injectable } from '#platform/injection';
 
 /** An uploaded voice. */
 export interface StoredVoice {
@@ -13,6 +14,7 @@ export interface StoredVoice {
 /** Expired rows deleted with each upload, which replaces a sweep. */
 const maxForgotten = 100;
 
+@Injectable()
 export class VoicesRepository {
   constructor(private readonly prisma: PrismaService) {}
 

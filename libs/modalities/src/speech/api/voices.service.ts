@@ -2,7 +2,6 @@ import { PlatformError } from '#common';
 import type { VoiceCloning } from '#model-registry/manifest';
 import { Inject, Injectable } from '#platform/injection';
 import { Logger } from '#platform/logging';
-import { PrismaService } from '#platform/prisma';
 import { ArtifactStore } from '#storage';
 import type { SpeechModel } from './speech.model.js';
 import { newVoiceHandle } from './voice-handle.js';
@@ -16,15 +15,11 @@ const dayMs = 86_400_000;
 /** Recordings of voices and their handles. A handle works for its account only. */
 @Injectable()
 export class VoicesService {
-  private readonly repository: VoicesRepository;
-
   constructor(
-    prisma: PrismaService,
+    private readonly repository: VoicesRepository,
     private readonly artifacts: ArtifactStore,
     @Inject(Logger) private readonly logger: Pick<Logger, 'warn'>,
-  ) {
-    this.repository = new VoicesRepository(prisma);
-  }
+  ) {}
 
   /**
    * Stores a recording and returns its voice. Rejects with `INVALID_REQUEST` if the account has `maxVoices` already.

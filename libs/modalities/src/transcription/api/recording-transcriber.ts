@@ -1,4 +1,4 @@
-import { Inject, Injectable } from '@nestjs/common';
+import { Injectable } from '@nestjs/common';
 import { PlatformError } from '#common';
 import { type LimitedModelRequest, MediaArtifacts, type MediaInputReader, type ModelRequest } from '#gateway';
 import { InputTranscriber, type InputTranscription, type RecordingInput } from '#gateway/inputs';
@@ -15,7 +15,7 @@ type AudioProbe = Awaited<ReturnType<typeof probeAudio>>;
 /** Transcribes recordings that chats hold, for models that do not hear. */
 @Injectable()
 export class RecordingTranscriber extends InputTranscriber {
-  constructor(@Inject(MediaArtifacts) private readonly artifacts: MediaArtifacts) {
+  constructor(private readonly artifacts: MediaArtifacts) {
     super();
   }
 

@@ -89,7 +89,7 @@ async function run(
     { admitModel } as never,
     { current: () => Promise.resolve({ pricing }) } as never,
     { admit: () => Promise.resolve() } as unknown as JobRunner,
-    new StoreBudgets(60_000),
+    new StoreBudgets({ storeTimeoutMs: 60_000 }),
     config,
     { enter: async () => ({ headers: {}, refusal: null, leave: () => undefined }) } as never,
     { screen: () => Promise.resolve() },

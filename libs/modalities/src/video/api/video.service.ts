@@ -28,10 +28,10 @@ const marginMs = 600_000;
 @Injectable()
 export class VideoService {
   constructor(
-    @Inject(RequestPipeline) private readonly pipeline: RequestPipeline,
-    @Inject(MediaArtifacts) private readonly artifacts: MediaArtifacts,
-    @Inject(MediaTools) private readonly tools: MediaTools,
-    @Inject(DownloadUrls) private readonly urls: DownloadUrls,
+    private readonly pipeline: RequestPipeline,
+    private readonly artifacts: MediaArtifacts,
+    private readonly tools: MediaTools,
+    private readonly urls: DownloadUrls,
     @Inject(ApiConfig) private readonly config: Pick<ApiConfig, 'mediaDeadlineMs'>,
   ) {}
 

@@ -1,5 +1,5 @@
 import { InjectQueue, OnWorkerEvent, Processor, WorkerHost } from '@nestjs/bullmq';
-import { Inject, type OnModuleDestroy, type OnModuleInit } from '@nestjs/common';
+import { type OnModuleDestroy, type OnModuleInit } from '@nestjs/common';
 import type { Job, Queue, Worker } from 'bullmq';
 import { Logger } from '#platform/logging';
 import { JobResultHandler } from '../../contract/job-result-handler.js';
@@ -10,8 +10,8 @@ import { jobResultQueueName } from '../../contract/job-definition.js';
 @Processor(jobResultQueueName, jobResultWorkerOptions())
 export class JobResultsConsumer extends WorkerHost<Worker> implements OnModuleInit, OnModuleDestroy {
   constructor(
-    @Inject(JobResultHandler) private readonly handler: JobResultHandler,
-    @Inject(Logger) private readonly logger: Logger,
+    private readonly handler: JobResultHandler,
+    private readonly logger: Logger,
     @InjectQueue(jobResultQueueName) private readonly queue: Queue,
   ) {
     super();

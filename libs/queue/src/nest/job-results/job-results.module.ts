@@ -6,6 +6,8 @@ import { JobResultsConsumer } from './job-results.consumer.js';
 import { StoreQueue, StoreWorker } from './store-backed.js';
 import { jobResultQueueName } from '../../contract/job-definition.js';
 
+// The classes are static and hold for the whole process, which is the only way that @nestjs/bullmq offers to choose them;
+// each instance takes its store from its own connection option, so transports of several stores can be open side by side.
 BullModule.queueClass = StoreQueue;
 BullModule.workerClass = StoreWorker;
 
@@ -28,6 +30,6 @@ export class JobResultsModule {
 function optionsOf(transport: QueueTransport) {
   if (!(transport instanceof BullTransport))
     throw new TypeError('Job results are consumed over a BullMQ transport only.');
-  // BullMQ's types know its own connections; `StoreQueue` and `StoreWorker` read this one.
+  // A cast, because the types of BullMQ know only its own connections; `StoreQueue` and `StoreWorker` read this one.
   return transport.bullOptions as never;
 }

@@ -1,7 +1,15 @@
 import pg from 'pg';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { AccountsService, type Caller } from '#accounts';
-import { type JobQuote, LedgerService, MoneyMetrics, PriceList, ReservationStep, SettlementStep } from '#billing';
+import {
+  type JobQuote,
+  LedgerService,
+  MoneyMetrics,
+  PriceList,
+  PriceRepository,
+  ReservationStep,
+  SettlementStep,
+} from '#billing';
 import { displayNanos, nanosPerUsd, newRequestId, type TokenUsage } from '#common';
 import { admitAffordable } from '#gateway';
 import { AdmissionService, JobCloser, type JobClosing, JobsRepository, PayloadCipher, ResultTickets } from '#jobs';
@@ -44,7 +52,7 @@ describe('the billing of a chat', () => {
     ledger = new LedgerService(prisma);
     await prisma.$executeRaw`
       INSERT INTO models (id, type, manifest) VALUES ('m', 'text', ${JSON.stringify({ pricing })}::jsonb)`;
-    prices = new PriceList(prisma);
+    prices = new PriceList(new PriceRepository(prisma));
     const jobs = new JobsRepository(prisma);
     closer = new JobCloser(jobs, [new SettlementStep(meterJob)]);
     const producer = {
@@ -53,7 +61,7 @@ describe('the billing of a chat', () => {
       enqueue: (_definition: object, envelope: JobEnvelope<ChatJobPayload>) =>
         Promise.resolve(void enqueued.push(envelope)),
     };
-    admission = new AdmissionService({
+    admission = AdmissionService.of({
       jobs,
       closer,
       cipher: new PayloadCipher('5c'.repeat(32)),

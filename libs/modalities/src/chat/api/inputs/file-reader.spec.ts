@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { PlatformError } from '#common';
-import type { ExtractionOrder } from '#documents';
+import type { ExtractionRequest } from '#documents';
 import type { RemoteRequest } from '#egress';
 import type { ModelRequest } from '#gateway';
 import type { ChatFile } from '../../contract/chat.message.js';
@@ -21,7 +21,7 @@ function openedWith(requireServed: () => void = () => undefined): ModelRequest {
 
 /** A reader whose extractor and network record what they are asked for. */
 function recording({ text = 'the text', isTruncated = false } = {}) {
-  const orders: ExtractionOrder[] = [];
+  const orders: ExtractionRequest[] = [];
   const requests: RemoteRequest[] = [];
   const reader = new FilePartReader(
     {

@@ -1,9 +1,11 @@
 import { type ErrorCode, errorEntry, type JobUsage } from '#common';
+import { Inject, Injectable, Optional } from '#platform/injection';
 import type { RawQueries } from '#platform/prisma';
 import type { Pricing } from '#model-registry/manifest';
+import { JobMeter } from './job-meter.js';
 import type { Meter } from './meter.js';
 import { type Closed, type ReservationClosing, LedgerRepository } from './ledger.repository.js';
-import type { MoneyMetrics } from './money.metrics.js';
+import { MoneyMetrics } from './money.metrics.js';
 
 /** What the step needs to know about a closed job. */
 export interface SettleableJob {
@@ -20,12 +22,13 @@ export interface SettleableJob {
  * Settles or releases in the transaction that closes the job. What was delivered is charged at the price of its
  * admission, our failures cost nothing, and the unused part of the reservation is refunded. A closing step of `#jobs`.
  */
+@Injectable()
 export class SettlementStep {
   private readonly closed = new WeakMap<SettleableJob, Closed>();
 
   constructor(
-    private readonly meter: Meter,
-    private readonly metrics: MoneyMetrics | null = null,
+    @Inject(JobMeter) private readonly meter: Meter,
+    @Optional() private readonly metrics?: MoneyMetrics,
   ) {}
 
   /** Counts what was posted for a job; call it after its transaction has committed. */

@@ -1,0 +1,46 @@
+import { FoldKeyDaysSweep } from '#billing';
+import { OpsConfig } from '#platform/config';
+import { Injectable } from '#platform/injection';
+import { Logger } from '#platform/logging';
+import { DeleteExpiredWindowsSweep, LimitStore, PostgresLimitStore } from '#rate-limit';
+import { DeleteStoredResponsesSweep } from '../idempotency/delete-stored-responses.sweep.js';
+import { JobsRepository } from '../lifecycle/jobs.repository.js';
+import { DeleteExpiredLinksSweep } from '../media/downloads/delete-expired-links.sweep.js';
+import { DeleteExpiredResponsesSweep } from '../response-states/delete-expired-responses.sweep.js';
+import { DeleteExpiredSignaturesSweep } from '../signatures/delete-expired-signatures.sweep.js';
+import { DeleteClosedJobsSweep } from './delete-closed-jobs.sweep.js';
+import { DeleteExpiredArtifactsSweep } from './delete-expired-artifacts.sweep.js';
+import type { Sweep } from './sweep.js';
+import { SweepMetrics } from './sweep.metrics.js';
+import { SweepRunner } from './sweep-runner.js';
+
+/** Deletes what has expired: apart from the repairs, since the artifact store may not respond for minutes. */
+@Injectable()
+export class CleanupSweeps extends SweepRunner {
+  constructor(
+    storedResponses: DeleteStoredResponsesSweep,
+    expiredResponses: DeleteExpiredResponsesSweep,
+    signatures: DeleteExpiredSignaturesSweep,
+    links: DeleteExpiredLinksSweep,
+    keyDays: FoldKeyDaysSweep,
+    artifacts: DeleteExpiredArtifactsSweep,
+    limits: LimitStore,
+    jobs: JobsRepository,
+    { sweepIntervalMs: intervalMs, jobRetentionDays: days, storageLifetimeMs }: OpsConfig,
+    logger: Logger,
+    { onRun }: SweepMetrics,
+  ) {
+    const sweeps: Sweep[] = [
+      storedResponses,
+      expiredResponses,
+      signatures,
+      links,
+      ...(limits instanceof PostgresLimitStore ? [new DeleteExpiredWindowsSweep(limits)] : []),
+      keyDays,
+      ...(days > 0 ? [new DeleteClosedJobsSweep(jobs, { days, storageLifetimeMs })] : []),
+      // Last: its store may not respond for minutes.
+      artifacts,
+    ];
+    super({ sweeps, intervalMs, logger, onRun });
+  }
+}
