@@ -4,9 +4,6 @@ import { productSources, readText } from './repository-files.js';
 /** `@Inject(X)` in front of a parameter of type `X`, with or without modifiers. */
 const redundantToken = /@Inject\((\w+)\)\s+(?:(?:private|protected|public|readonly)\s+)*\w+: \1(?=[,)])/g;
 
-/** Constructors that still repeat their tokens. */
-const unconverted = /\.controller\.ts$|^libs\/modalities\/src\/chat\//;
-
 const injectLists = /inject: \[([^\]]*)\]/g;
 
 /** A factory with more dependencies is a class that should name them in its constructor. */
@@ -18,8 +15,7 @@ function findAll(path: string, pattern: RegExp): RegExpMatchArray[] {
 
 describe('dependency injection', () => {
   it('reads class tokens from the types of constructors, and repeats none with @Inject', () => {
-    const converted = productSources.filter((path) => !unconverted.test(path));
-    const redundant = converted.flatMap((path) =>
+    const redundant = productSources.flatMap((path) =>
       findAll(path, redundantToken).map(([parameter]) => `${path}: ${parameter}`),
     );
     expect(redundant).toEqual([]);

@@ -1,4 +1,4 @@
-import { Controller, Get, Inject } from '@nestjs/common';
+import { Controller, Get } from '@nestjs/common';
 import { ApiExcludeController } from '@nestjs/swagger';
 import { type ReadinessReport, Readiness } from '#platform/health';
 import { Exchange, type HttpExchange } from '#platform/http';
@@ -9,8 +9,8 @@ import { Metrics } from '#platform/metrics';
 @ApiExcludeController()
 export class OperationsController {
   constructor(
-    @Inject(Readiness) private readonly readiness: Readiness,
-    @Inject(Metrics) private readonly metrics: Metrics,
+    private readonly readiness: Readiness,
+    private readonly metrics: Metrics,
   ) {}
 
   @Get('health/live')

@@ -1,4 +1,4 @@
-import { Controller, Delete, Get, Inject, Param, Patch, Post, Query } from '@nestjs/common';
+import { Controller, Delete, Get, Param, Patch, Post, Query } from '@nestjs/common';
 import { ApiParam, ApiQuery } from '@nestjs/swagger';
 import { PlatformError } from '#common';
 import { Access, ApiRoute, Exchange, type HttpExchange, RequestBody } from '#platform/http';
@@ -19,7 +19,7 @@ const exampleId = '0197a3c2-5b1e-7c40-9a63-2f8d1c0b7e54';
 
 @Controller('api_keys')
 export class ApiKeysController {
-  constructor(@Inject(ApiKeysService) private readonly keys: ApiKeysService) {}
+  constructor(private readonly keys: ApiKeysService) {}
 
   @Get()
   @Access('admin')

@@ -1,4 +1,4 @@
-import { Controller, Get, Inject, Post } from '@nestjs/common';
+import { Controller, Get, Post } from '@nestjs/common';
 import { Access, ApiRoute, RequestBody } from '#platform/http';
 import { Web3KeysService } from '../web3/web3-keys.service.js';
 import { presentCreatedKey } from './api-key.presenter.js';
@@ -12,7 +12,7 @@ const defaultDescription = 'Web3 API Key';
 /** Creates keys for wallets; these routes need no key. */
 @Controller('api_keys/generate_web3_key')
 export class Web3KeysController {
-  constructor(@Inject(Web3KeysService) private readonly keys: Web3KeysService) {}
+  constructor(private readonly keys: Web3KeysService) {}
 
   @Get()
   @Access('anonymous')

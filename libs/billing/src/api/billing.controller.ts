@@ -1,4 +1,4 @@
-import { Controller, Get, Inject, Query } from '@nestjs/common';
+import { Controller, Get, Query } from '@nestjs/common';
 import { PlatformError } from '#common';
 import { Access, ApiRoute, Exchange, type HttpExchange, Retired } from '#platform/http';
 import { LedgerService } from '../ledger.service.js';
@@ -24,9 +24,9 @@ const farewell = {
 @Controller('billing')
 export class BillingController {
   constructor(
-    @Inject(LedgerService) private readonly ledger: LedgerService,
-    @Inject(UsageHistoryService) private readonly history: UsageHistoryService,
-    @Inject(UsageAnalyticsService) private readonly analytics: UsageAnalyticsService,
+    private readonly ledger: LedgerService,
+    private readonly history: UsageHistoryService,
+    private readonly analytics: UsageAnalyticsService,
   ) {}
 
   @Get('balance')

@@ -1,4 +1,4 @@
-import { Controller, Get, Inject, Param, Query } from '@nestjs/common';
+import { Controller, Get, Param, Query } from '@nestjs/common';
 import { Access, Exchange, type HttpExchange } from '#platform/http';
 import { CharactersService } from '../characters.service.js';
 import { presentCharacter, presentReviews } from './character.presenter.js';
@@ -8,7 +8,7 @@ import { readCharactersQuery, readReviewsQuery } from './characters.query.js';
 
 @Controller('characters')
 export class CharactersController {
-  constructor(@Inject(CharactersService) private readonly characters: CharactersService) {}
+  constructor(private readonly characters: CharactersService) {}
 
   @Get()
   @Access('inference')

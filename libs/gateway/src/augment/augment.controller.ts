@@ -21,9 +21,9 @@ const defaultLimit = 10;
 export class AugmentController {
   constructor(
     @Inject(RequestPipeline) private readonly pipeline: Pick<RequestPipeline, 'openCheck'>,
-    @Inject(DirectRequests) private readonly requests: DirectRequests,
-    @Inject(WebSearch) private readonly webSearch: WebSearch,
-    @Inject(PageReader) private readonly pages: PageReader,
+    private readonly requests: DirectRequests,
+    private readonly webSearch: WebSearch,
+    private readonly pages: PageReader,
     @Inject(DocumentExtractor) private readonly documents: Pick<DocumentExtractor, 'extract'>,
     @Inject(ContentPolicy) private readonly policy: Pick<ContentPolicy, 'screenTexts'>,
     @Inject(ApiConfig) private readonly config: Pick<ApiConfig, 'search' | 'augmentPriceUsd'>,

@@ -41,11 +41,11 @@ const maxBytes = 1024 * 1024;
 @Controller('crypto/rpc')
 export class CryptoRpcController {
   constructor(
-    @Inject(DirectRequests) private readonly requests: DirectRequests,
+    private readonly requests: DirectRequests,
     @Inject(RpcProxy) private readonly proxy: Pick<RpcProxy, 'resolve' | 'requireUpstream' | 'call'>,
     @Inject(RpcLimits) private readonly limits: Pick<RpcLimits, 'turn' | 'take'>,
     @Inject(CreditBlocks) private readonly blocks: Pick<CreditBlocks, 'take' | 'takeNow'>,
-    @Inject(StoreBudgets) private readonly budgets: StoreBudgets,
+    private readonly budgets: StoreBudgets,
     @Inject(ApiConfig) private readonly config: Pick<ApiConfig, 'rpcCreditPriceUsd'>,
   ) {}
 

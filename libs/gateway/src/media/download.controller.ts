@@ -1,5 +1,5 @@
 import { Readable } from 'node:stream';
-import { Controller, Delete, Get, Inject, Param, StreamableFile } from '@nestjs/common';
+import { Controller, Delete, Get, Param, StreamableFile } from '@nestjs/common';
 import { ApiExcludeController } from '@nestjs/swagger';
 import { DownloadService } from '#jobs';
 import { Access, Exchange, type HttpExchange } from '#platform/http';
@@ -22,7 +22,7 @@ const extensions: Record<string, string> = {
 @Controller('media')
 @ApiExcludeController()
 export class DownloadController {
-  constructor(@Inject(DownloadService) private readonly downloads: DownloadService) {}
+  constructor(private readonly downloads: DownloadService) {}
 
   @Get(':token')
   @Access('anonymous')

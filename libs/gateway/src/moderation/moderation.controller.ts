@@ -43,7 +43,7 @@ export class ModerationController {
     @Inject(ContentPolicy) private readonly policy: Pick<ContentPolicy, 'examine'>,
     @Inject(RequestPipeline) private readonly pipeline: Pick<RequestPipeline, 'openCheck'>,
     @Inject(MediaArtifacts) private readonly artifacts: Pick<MediaArtifacts, 'inputsOf'>,
-    @Inject(ImageClassifier) private readonly images: ImageClassifier,
+    private readonly images: ImageClassifier,
   ) {}
 
   @Post('moderations')

@@ -1,11 +1,11 @@
 import { createServer, type IncomingMessage, request as httpRequest, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import type { FastifyReply } from 'fastify';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { noTokens, PlatformError } from '#common';
+import type { HttpExchange } from '#platform/http';
 import type { ReplyEvent } from '#queue';
 import type { StartedJob } from './job-runner.js';
-import { streamEvents } from './stream-events.js';
+import { EventStream } from './stream-events.js';
 
 let server: Server | undefined;
 
@@ -21,8 +21,9 @@ const presenter = { present: () => ['{}'], finish: () => [] };
 async function streamed(job: StartedJob<ReplyEvent>, keepAliveMs: number): Promise<{ status: number; text: string }> {
   const own = createServer((_request, raw) => {
     const request = { responseRecording: null };
-    const reply = { raw, request, hijack: () => undefined, getHeaders: () => ({}) } as unknown as FastifyReply;
-    streamEvents(reply, job, presenter, { keepAliveMs, stalledMs: 60_000 }).catch((error: unknown) => {
+    const reply = { raw, request, hijack: () => undefined, getHeaders: () => ({}) };
+    const stream = new EventStream(job, presenter, { keepAliveMs, stalledMs: 60_000 });
+    stream.send({ reply, request } as unknown as HttpExchange).catch((error: unknown) => {
       raw.writeHead(400).end(PlatformError.from(error).message);
     });
   });
@@ -42,7 +43,7 @@ async function silence(rounds: number): Promise<void> {
   for (let round = 0; round < rounds; round++) await new Promise((resolve) => setTimeout(resolve, 5));
 }
 
-describe('streamEvents', () => {
+describe('EventStream', () => {
   it('refuses a job that was not accepted with a status, however long that takes', async () => {
     const refused = new PlatformError('INVALID_REQUEST', 'not supported at #/a', 'response_format');
     const follow = async () => {

@@ -23,7 +23,7 @@ export class WalletsController {
   constructor(
     @Inject(LedgerService) private readonly ledger: Pick<LedgerService, 'balance'>,
     @Inject(AccountTransactions) private readonly transactions: Pick<AccountTransactions, 'page'>,
-    @Inject(PaymentOffers) private readonly offers: PaymentOffers,
+    private readonly offers: PaymentOffers,
   ) {}
 
   @Get('balance/:walletAddress')

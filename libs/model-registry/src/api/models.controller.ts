@@ -1,4 +1,4 @@
-import { Controller, Get, Inject, Param, Query } from '@nestjs/common';
+import { Controller, Get, Param, Query } from '@nestjs/common';
 import { ApiExcludeEndpoint, ApiParam, ApiQuery } from '@nestjs/swagger';
 import { PlatformError } from '#common';
 import { Access, ApiRoute } from '#platform/http';
@@ -20,7 +20,7 @@ const typeQuery = { type: 'string', enum: [...modelTypes], default: 'text' };
 
 @Controller('models')
 export class ModelsController {
-  constructor(@Inject(ModelRegistryService) private readonly registry: ModelRegistryService) {}
+  constructor(private readonly registry: ModelRegistryService) {}
 
   @Get()
   @Access('public')

@@ -21,9 +21,9 @@ export class TopUpController {
 
   constructor(
     @Inject(TopUpService) private readonly service: Pick<TopUpService, 'submit'>,
-    @Inject(PaymentOffers) private readonly offers: PaymentOffers,
+    private readonly offers: PaymentOffers,
     @Inject(ApiConfig) private readonly config: Pick<ApiConfig, 'publicUrl'>,
-    @Inject(Logger) private readonly logger: Logger,
+    private readonly logger: Logger,
   ) {}
 
   @Post()

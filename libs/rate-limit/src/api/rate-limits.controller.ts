@@ -1,4 +1,4 @@
-import { Controller, Get, Inject } from '@nestjs/common';
+import { Controller, Get } from '@nestjs/common';
 import { ApiRoute, Exchange, type HttpExchange } from '#platform/http';
 import { presentLimits, presentRefusals } from './rate-limit.presenter.js';
 import type { RateLimitLogResponse, RateLimitsResponse } from './rate-limit.response.js';
@@ -8,7 +8,7 @@ import { RateLimitsService } from './rate-limits.service.js';
 /** For any key: returns its own limits and refusals. */
 @Controller('api_keys')
 export class RateLimitsController {
-  constructor(@Inject(RateLimitsService) private readonly limits: RateLimitsService) {}
+  constructor(private readonly limits: RateLimitsService) {}
 
   @Get('rate_limits')
   @ApiRoute(limitsDocument)

@@ -20,9 +20,9 @@ import { presentQueued } from './audio.presenter.js';
 @Controller('audio')
 export class AudioController {
   constructor(
-    @Inject(RequestPipeline) private readonly pipeline: RequestPipeline,
-    @Inject(QueuedMedia) private readonly media: QueuedMedia,
-    @Inject(MediaTools) private readonly tools: MediaTools,
+    private readonly pipeline: RequestPipeline,
+    private readonly media: QueuedMedia,
+    private readonly tools: MediaTools,
     @Inject(ApiConfig) private readonly config: Pick<ApiConfig, 'mediaDeadlineMs'>,
   ) {}
 

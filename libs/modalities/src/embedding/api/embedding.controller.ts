@@ -1,4 +1,4 @@
-import { Controller, Inject, Post } from '@nestjs/common';
+import { Controller, Post } from '@nestjs/common';
 import { noTokens } from '#common';
 import { ModelRoute, RequestPipeline } from '#gateway';
 import { Exchange, type HttpExchange, RequestBody } from '#platform/http';
@@ -11,7 +11,7 @@ import { EmbeddingCollector, presentEmbeddings } from './embedding.presenter.js'
 
 @Controller()
 export class EmbeddingController {
-  constructor(@Inject(RequestPipeline) private readonly pipeline: RequestPipeline) {}
+  constructor(private readonly pipeline: RequestPipeline) {}
 
   @Post('embeddings')
   @ModelRoute(embeddingDocument)

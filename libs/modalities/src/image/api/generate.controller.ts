@@ -1,4 +1,4 @@
-import { Controller, Get, Inject, Post } from '@nestjs/common';
+import { Controller, Get, Post } from '@nestjs/common';
 import { invalidField, ModelRoute } from '#gateway';
 import { Access, ApiRoute, Exchange, type HttpExchange, type StreamedResponse, RequestBody } from '#platform/http';
 import { GenerateImageRequest, SimpleGenerateImageRequest } from '../contract/generate.request.js';
@@ -17,8 +17,8 @@ import { stylePresets } from './style-presets.js';
 @Controller()
 export class GenerateImageController {
   constructor(
-    @Inject(ImageGenerator) private readonly generator: ImageGenerator,
-    @Inject(ImageEditor) private readonly editor: ImageEditor,
+    private readonly generator: ImageGenerator,
+    private readonly editor: ImageEditor,
   ) {}
 
   @Get('image/styles')

@@ -1,4 +1,4 @@
-import { Controller, Inject, Post } from '@nestjs/common';
+import { Controller, Post } from '@nestjs/common';
 import { PlatformError } from '#common';
 import { ModelRoute } from '#gateway';
 import { Exchange, FormBody, type HttpExchange, RequestBody } from '#platform/http';
@@ -19,7 +19,7 @@ const multipart = { maxFileBytes: maxImageBytes, maxFiles: 1 };
 /** Routes that take an image and return one. */
 @Controller('image')
 export class EditImageController {
-  constructor(@Inject(ImageEditor) private readonly editor: ImageEditor) {}
+  constructor(private readonly editor: ImageEditor) {}
 
   @Post('upscale')
   @ModelRoute(documents.upscale, { multipart })

@@ -1,4 +1,4 @@
-import { Controller, Inject, Post } from '@nestjs/common';
+import { Controller, Post } from '@nestjs/common';
 import { ApiExcludeEndpoint } from '@nestjs/swagger';
 import { noTokens } from '#common';
 import { ModelRoute, RequestPipeline } from '#gateway';
@@ -13,7 +13,7 @@ import { presentRerank, ScoreCollector } from './rerank.presenter.js';
 
 @Controller()
 export class RerankController {
-  constructor(@Inject(RequestPipeline) private readonly pipeline: RequestPipeline) {}
+  constructor(private readonly pipeline: RequestPipeline) {}
 
   @Post('rerank')
   @ModelRoute(rerankDocument)

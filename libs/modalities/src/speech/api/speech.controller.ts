@@ -1,4 +1,4 @@
-import { Controller, Inject, Post, type StreamableFile } from '@nestjs/common';
+import { Controller, Post, type StreamableFile } from '@nestjs/common';
 import { noTokens } from '#common';
 import { AudioRelays, ModelRoute, RequestPipeline } from '#gateway';
 import { audioContentTypes, withAudioLength } from '#media';
@@ -15,9 +15,9 @@ import { VoicesService } from './voices.service.js';
 @Controller('audio')
 export class SpeechController {
   constructor(
-    @Inject(RequestPipeline) private readonly pipeline: RequestPipeline,
-    @Inject(AudioRelays) private readonly relays: AudioRelays,
-    @Inject(VoicesService) private readonly voices: VoicesService,
+    private readonly pipeline: RequestPipeline,
+    private readonly relays: AudioRelays,
+    private readonly voices: VoicesService,
   ) {}
 
   @Post('speech')

@@ -1,4 +1,4 @@
-import { Controller, Inject, Post } from '@nestjs/common';
+import { Controller, Post } from '@nestjs/common';
 import { invalidField, ModelRoute, RequestPipeline } from '#gateway';
 import { MediaTools } from '#media';
 import type { VoiceCloning } from '#model-registry/manifest';
@@ -20,9 +20,9 @@ function cloningModel(model: SpeechModel): SpeechModel & { cloning: VoiceCloning
 @Controller('audio')
 export class VoicesController {
   constructor(
-    @Inject(RequestPipeline) private readonly pipeline: RequestPipeline,
-    @Inject(MediaTools) private readonly media: MediaTools,
-    @Inject(VoicesService) private readonly voices: VoicesService,
+    private readonly pipeline: RequestPipeline,
+    private readonly media: MediaTools,
+    private readonly voices: VoicesService,
   ) {}
 
   @Post('voices')

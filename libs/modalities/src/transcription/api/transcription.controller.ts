@@ -1,4 +1,4 @@
-import { Controller, Inject, Post } from '@nestjs/common';
+import { Controller, Post } from '@nestjs/common';
 import { MediaArtifacts, ModelRoute, RequestPipeline } from '#gateway';
 import { Exchange, type HttpExchange, type StreamedResponse, RequestBody } from '#platform/http';
 import type { TranscriptionEvent } from '../contract/transcription.events.js';
@@ -34,8 +34,8 @@ interface PreparedTranscription {
 @Controller()
 export class TranscriptionController {
   constructor(
-    @Inject(RequestPipeline) private readonly pipeline: RequestPipeline,
-    @Inject(MediaArtifacts) private readonly artifacts: MediaArtifacts,
+    private readonly pipeline: RequestPipeline,
+    private readonly artifacts: MediaArtifacts,
   ) {}
 
   @Post('audio/transcriptions')

@@ -1,4 +1,4 @@
-import { Controller, Inject, Post, type StreamableFile } from '@nestjs/common';
+import { Controller, Post, type StreamableFile } from '@nestjs/common';
 import { type MediaTiming, ModelRoute, QueuedMedia } from '#gateway';
 import { ApiRoute, Exchange, type HttpExchange, LargeBody, RequestBody } from '#platform/http';
 import {
@@ -17,8 +17,8 @@ const types = ['video'] as const;
 @Controller('video')
 export class VideoController {
   constructor(
-    @Inject(VideoService) private readonly videos: VideoService,
-    @Inject(QueuedMedia) private readonly media: QueuedMedia,
+    private readonly videos: VideoService,
+    private readonly media: QueuedMedia,
   ) {}
 
   @Post('quote')

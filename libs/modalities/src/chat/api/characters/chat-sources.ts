@@ -23,7 +23,7 @@ const questionPosition = 0;
 export class ChatSources {
   constructor(
     @Inject(RequestPipeline) private readonly pipeline: Pick<RequestPipeline, 'openInput'>,
-    @Inject(TextEmbedder) private readonly embedder: TextEmbedder,
+    private readonly embedder: TextEmbedder,
     @Inject(CharacterDocuments) private readonly documents: Pick<CharacterDocuments, 'search'>,
     @Inject(ApiConfig) private readonly config: Pick<ApiConfig, 'chatDeadlineMs'>,
   ) {}

@@ -1,4 +1,4 @@
-import { Controller, Inject, Post } from '@nestjs/common';
+import { Controller, Post } from '@nestjs/common';
 import { collectEvents, ModelRoute, RequestPipeline } from '#gateway';
 import { Exchange, type HttpExchange, type StreamedResponse, RequestBody } from '#platform/http';
 import { ChatCompletionRequest } from '../../contract/chat.request.js';
@@ -10,8 +10,8 @@ import { ChatStarter } from './chat.starter.js';
 @Controller('chat')
 export class ChatController {
   constructor(
-    @Inject(RequestPipeline) private readonly pipeline: RequestPipeline,
-    @Inject(ChatStarter) private readonly chats: ChatStarter,
+    private readonly pipeline: RequestPipeline,
+    private readonly chats: ChatStarter,
   ) {}
 
   @Post('completions')

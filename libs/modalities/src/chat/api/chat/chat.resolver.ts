@@ -37,7 +37,7 @@ export interface ResolvedChat {
 export class ChatResolver {
   constructor(
     @Inject(RequestPipeline) private readonly pipeline: Pick<RequestPipeline, 'open'>,
-    @Inject(ChatCharacters) private readonly characters: ChatCharacters,
+    private readonly characters: ChatCharacters,
     @Inject(SystemPrompts) private readonly systemPrompts: Pick<SystemPrompts, 'of'>,
     @Inject(ChatWeb) private readonly web: Pick<ChatWeb, 'accessOf'>,
     @Inject(TeeHosts) private readonly hosts: Pick<TeeHosts, 'of'>,

@@ -38,7 +38,7 @@ export class ChatStarter {
     @Inject(ChatInputs) private readonly inputs: Pick<ChatInputs, 'prepare'>,
     @Inject(InputAdapters) private readonly adapters: Pick<InputAdapters, 'plan'>,
     @Inject(ChatWeb) private readonly web: Pick<ChatWeb, 'plan'>,
-    @Inject(CacheScopes) private readonly cacheScopes: CacheScopes,
+    private readonly cacheScopes: CacheScopes,
     @Inject(ApiConfig) private readonly config: Pick<ApiConfig, 'chatDeadlineMs'>,
   ) {}
 

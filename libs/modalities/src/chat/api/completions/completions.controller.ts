@@ -1,4 +1,4 @@
-import { Controller, Inject, Post } from '@nestjs/common';
+import { Controller, Post } from '@nestjs/common';
 import { collectEvents, ModelRoute, RequestPipeline } from '#gateway';
 import { Exchange, type HttpExchange, type StreamedResponse, RequestBody } from '#platform/http';
 import { CompletionRequest } from '../../contract/completions/completion.request.js';
@@ -17,8 +17,8 @@ import {
 @Controller()
 export class CompletionsController {
   constructor(
-    @Inject(RequestPipeline) private readonly pipeline: RequestPipeline,
-    @Inject(ChatStarter) private readonly chats: ChatStarter,
+    private readonly pipeline: RequestPipeline,
+    private readonly chats: ChatStarter,
   ) {}
 
   @Post('completions')

@@ -52,8 +52,8 @@ export class AdaptedParts {
 
   constructor(
     @Inject(RequestPipeline) private readonly pipeline: Pick<RequestPipeline, 'openInput'>,
-    @Inject(InputTranscriber) private readonly transcriber: InputTranscriber,
-    @Inject(ImageDescriber) private readonly describer: ImageDescriber,
+    private readonly transcriber: InputTranscriber,
+    private readonly describer: ImageDescriber,
     @Inject(MediaArtifacts) private readonly artifacts: Pick<MediaArtifacts, 'inputsOf'>,
     @Inject(ChatVideos) private readonly videos: Pick<ChatVideos, 'of'>,
     @Inject(ApiConfig) private readonly config: Pick<ApiConfig, 'chatDeadlineMs' | 'adapterCacheMb'>,

@@ -22,9 +22,9 @@ import { InputAdapters } from '../inputs/input-adapters.js';
 export class PromptCounter {
   constructor(
     @Inject(ChatResolver) private readonly resolver: Pick<ChatResolver, 'resolve'>,
-    @Inject(ChatInputs) private readonly inputs: ChatInputs,
-    @Inject(InputAdapters) private readonly adapters: InputAdapters,
-    @Inject(CacheScopes) private readonly cacheScopes: CacheScopes,
+    private readonly inputs: ChatInputs,
+    private readonly adapters: InputAdapters,
+    private readonly cacheScopes: CacheScopes,
     @Inject(JobRunner) private readonly runner: Pick<JobRunner, 'run'>,
     @Inject(ApiConfig) private readonly config: Pick<ApiConfig, 'chatDeadlineMs'>,
   ) {}

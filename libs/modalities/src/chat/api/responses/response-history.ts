@@ -1,4 +1,4 @@
-import { Inject, Injectable } from '@nestjs/common';
+import { Injectable } from '@nestjs/common';
 import { invalidField } from '#gateway';
 import { type ResponseAsker, ResponseStore } from '#gateway/responses';
 import { Logger } from '#platform/logging';
@@ -40,8 +40,8 @@ const outputItemId = /^(?:msg|rs|fc|ctc)_(.+)_\d+$/;
 @Injectable()
 export class ResponseHistory {
   constructor(
-    @Inject(ResponseStore) private readonly responses: ResponseStore,
-    @Inject(Logger) private readonly logger: Logger,
+    private readonly responses: ResponseStore,
+    private readonly logger: Logger,
   ) {}
 
   /**

@@ -1,4 +1,4 @@
-import { Controller, Inject, Post } from '@nestjs/common';
+import { Controller, Post } from '@nestjs/common';
 import { ModelRoute } from '#gateway';
 import { Exchange, type HttpExchange, type StreamedResponse, RequestBody } from '#platform/http';
 import { ResponsesRequest } from '../../contract/responses/responses.request.js';
@@ -8,7 +8,7 @@ import { ResponsesService } from './responses.service.js';
 
 @Controller()
 export class ResponsesController {
-  constructor(@Inject(ResponsesService) private readonly responses: ResponsesService) {}
+  constructor(private readonly responses: ResponsesService) {}
 
   @Post('responses/input_tokens')
   @ModelRoute(inputTokensDocument, { free: true })

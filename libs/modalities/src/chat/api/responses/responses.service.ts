@@ -20,9 +20,9 @@ export class ResponsesService {
   constructor(
     @Inject(RequestPipeline) private readonly pipeline: Pick<RequestPipeline, 'stream'>,
     @Inject(ChatStarter) private readonly chats: Pick<ChatStarter, 'start'>,
-    @Inject(ResponsesOptions) private readonly options: ResponsesOptions,
-    @Inject(ResponseHistory) private readonly history: ResponseHistory,
-    @Inject(PromptCounter) private readonly counter: PromptCounter,
+    private readonly options: ResponsesOptions,
+    private readonly history: ResponseHistory,
+    private readonly counter: PromptCounter,
   ) {}
 
   /** Counts the tokens of the input. Rejects as `PromptCounter.count` does, with the fields of the client. */

@@ -1,4 +1,4 @@
-import { Controller, Delete, Get, Inject, Param, Query } from '@nestjs/common';
+import { Controller, Delete, Get, Param, Query } from '@nestjs/common';
 import { ApiParam, ApiQuery } from '@nestjs/swagger';
 import { PlatformError } from '#common';
 import { ApiRoute, Exchange, type HttpExchange, queryFault, queryText } from '#platform/http';
@@ -16,7 +16,7 @@ const maxLimit = 100;
 @Controller('responses/:id')
 @ApiParam({ name: 'id', type: String, example: 'resp_8f14e45fceea167a5a36dedd4bea2543' })
 export class StoredResponsesController {
-  constructor(@Inject(ResponseHistory) private readonly history: ResponseHistory) {}
+  constructor(private readonly history: ResponseHistory) {}
 
   @Get()
   @ApiRoute(findResponseDocument)

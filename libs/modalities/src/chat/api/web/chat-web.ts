@@ -23,7 +23,7 @@ const bytesPerToken = 4;
 @Injectable()
 export class ChatWeb {
   constructor(
-    @Inject(WebLookup) private readonly lookup: WebLookup,
+    private readonly lookup: WebLookup,
     @Inject(WebDecision) private readonly decision: Pick<WebDecision, 'decide'>,
     @Inject(PassageScores) private readonly scores: Pick<PassageScores, 'of'>,
     @Inject(ApiConfig) private readonly config: Pick<ApiConfig, 'chatWebMs' | 'chatWebTokens'>,

@@ -32,7 +32,7 @@ const maxMessageLength = 2_000;
 export class WebDecision {
   constructor(
     @Inject(JobRunner) private readonly runner: Pick<JobRunner, 'run'>,
-    @Inject(CacheScopes) private readonly cacheScopes: CacheScopes,
+    private readonly cacheScopes: CacheScopes,
     @Inject(ApiConfig) private readonly config: Pick<ApiConfig, 'site' | 'chatWebMs'>,
     @Inject(Logger) private readonly logger: Pick<Logger, 'warn'>,
   ) {}
