@@ -143,7 +143,7 @@ for (const transport of ['postgres', 'redis'] as const) {
         expect(attested.body['signing_address']).toBe(address);
         const { sent: requestBody, received: responseBody, responseId: chatId } = exchange;
         const facts = { model, requestBody, responseBody, address: address ?? '', chatId, nowMs: Date.now() };
-        expect(verifyReceipt(body as object, attested.body, facts)).toMatchObject({ result: 'proven' });
+        expect(verifyReceipt(body as object, attested.body as object, facts)).toMatchObject({ result: 'proven' });
         const { receipt } = body as { receipt: { event_log: object[]; workload_keyset_digest: string } };
         expect(JSON.stringify(receipt)).toBe(canonicalJson(receipt));
         expect(receipt.event_log).toMatchObject([
