@@ -38,10 +38,7 @@ export async function askAttested({ baseUrl, apiKey, model, collateral, mrTd, no
   const attestation = await get('attestation', { model, nonce: nonce.toString('hex'), signing_address: signer });
 
   await checkEvidence(attestation, { nonce, collateral, mrTd, nowMs });
-  await checkSignature(
-    { text, signature },
-    { address: attestation.signing_address, sent, received },
-  );
+  await checkSignature({ text, signature }, { address: attestation.signing_address, sent, received });
   checkReceipt(receipt, attestation, { chatId: answer.id, model: attestation.model, sent, received, nowMs });
   return answer;
 }

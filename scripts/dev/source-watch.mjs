@@ -15,7 +15,7 @@ export function watchSources({ root, folders, onChange }) {
   const report = () => {
     const paths = [...changed].filter((path) => isNew(path));
     changed.clear();
-    if (paths.length > 0) onChange(paths.toSorted());
+    if (paths.length > 0) onChange(paths.toSorted((a, b) => a.localeCompare(b)));
   };
   /** Saving a file as it was is no change. A removed one is. */
   const isNew = (path) => {

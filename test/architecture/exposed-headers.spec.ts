@@ -20,6 +20,7 @@ const notForScripts = [
 /** Request headers, of clients and of our own requests to search providers. */
 const asked = [
   'x-no-compression',
+  'x-service-tee-',
   'x-service-tee-client-pub-key',
   'x-service-tee-model-pub-key',
   'x-service-tee-signing-algo',

@@ -140,7 +140,7 @@ const violatingFiles: Record<string, { file: string; text: string }> = {
   'sharp-in-media': { file: 'libs/jobs/src/image.ts', text: "import 'sharp';" },
   'parsers-in-documents': { file: 'libs/jobs/src/page.ts', text: "import 'htmlparser2';" },
   'parsers-in-the-extractor': { file: 'libs/documents/src/nest/index.ts', text: "import '../formats/pdf.js';" },
-  'model-memory-imports-nothing': { file: 'libs/model-memory/src/logged.ts', text: "import '#common';" },
+  'model-memory-imports-common': { file: 'libs/model-memory/src/logged.ts', text: "import '#jobs';" },
   'tee-knows-no-platform': { file: 'libs/tee/src/logged.ts', text: "import '#common';" },
   'aws-sdk-in-storage': { file: 'libs/jobs/src/bucket.ts', text: "import '@aws-sdk/client-s3';" },
   'undici-at-the-edges': { file: 'libs/jobs/src/caller.ts', text: "import 'undici';" },

@@ -13,7 +13,7 @@ export interface TestRedis {
   readonly port: number;
   /** Pid; 0 while it is stopped. */
   readonly pid: number;
-  /** Stops the server; with `keepData`, `start` restores the same data on the same port. */
+  /** Stops the server; `start` restores the same data on the same port. */
   stop(options?: { signal?: NodeJS.Signals }): Promise<void>;
   start(): Promise<void>;
   /** Stops the server and deletes its folder. */

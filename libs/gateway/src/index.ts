@@ -12,7 +12,6 @@ export { queuedMediaDocuments } from './media/queued-media.document.js';
 export { type MediaTiming, QueuedMedia } from './media/queued-media.js';
 export { admitAffordable } from './pipeline/affordable-admission.js';
 export { Drain } from './pipeline/drain.js';
-export type { HttpExchange } from '#platform/http';
 export { JobRunner, type StartedJob } from './pipeline/job-runner.js';
 export { ClientDisconnectedError, JobStream } from './pipeline/job-stream.js';
 export { checkLength, checkOneOf, fieldNotTaken, invalidField, refuseFields } from './request/model-fields.js';

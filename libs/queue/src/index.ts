@@ -22,7 +22,6 @@ export { findExcess, type UsageBounds } from './contract/usage-bounds.js';
 export { type DeliveredJob, JobDelivery, cancelledByCaller, deadlinePassed } from './jobs/job-delivery.js';
 export {
   type AffinityDecision,
-  type JobAcceptedEvent,
   type JobConsumer,
   type JobFailedEvent,
   type JobFinishedEvent,

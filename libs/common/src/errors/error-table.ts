@@ -1,8 +1,8 @@
 /** How the queue handles a job that failed with a code. */
-export type QueueAction = 'never' | 'same-job' | 'same-job-once';
+type QueueAction = 'never' | 'same-job' | 'same-job-once';
 
 /** How the ledger handles the reservation of a request that ended with a code. */
-export type LedgerAction = 'none' | 'release' | 'settle-delivered';
+type LedgerAction = 'none' | 'release' | 'settle-delivered';
 
 /** One row of the error table. The code determines everything else. */
 export interface ErrorTableEntry {

@@ -2,11 +2,11 @@ import { type CanActivate, type ExecutionContext, Injectable } from '@nestjs/com
 import type { FastifyRequest } from 'fastify';
 import { signInHeader } from '#accounts';
 import { PlatformError } from '#common';
-import type { RequestCaller, RouteAccess, RouteSettings } from '#platform/http';
+import type { RequestCaller, RouteSettings } from '#platform/http';
 import { isApiRoute } from '../request/api-route.js';
 
 /** Throws unless `caller` may call a route that declares `access`. */
-export function assertAccess(caller: RequestCaller | null, access: RouteAccess): void {
+export function assertAccess(caller: RequestCaller | null, access: NonNullable<RouteSettings['access']>): void {
   if (access === 'public' || access === 'anonymous') return;
   if (caller === null) {
     throw new PlatformError('AUTHENTICATION_FAILED', 'An API key is required: authorization: Bearer <key>.');

@@ -1,17 +1,12 @@
 import { type JobUsage, PlatformError } from '#common';
-import {
-  type EventFormat,
-  frameChunks,
-  type HttpExchange,
-  sseData,
-  StreamedResponse,
-  SseWriter,
-  type SseWriterOptions,
-} from '#platform/http';
+import { type HttpExchange, sseData, StreamedResponse, SseWriter } from '#platform/http';
 import type { ReplyEvent } from '#queue';
 import { errorFrame } from '../errors/error-envelope.js';
 import type { StartedJob } from './job-runner.js';
 import { ClientDisconnectedError } from './job-stream.js';
+
+/** How the chunks of a stream become events. */
+type EventFormat = HttpExchange['format'];
 
 /** Turns the events of a job into the JSON of server-sent events. */
 export interface EventPresenter<Event extends ReplyEvent> extends EventFormat {
@@ -25,7 +20,7 @@ export class EventStream<Event extends ReplyEvent> extends StreamedResponse {
   constructor(
     private readonly job: StartedJob<Event>,
     private readonly presenter: EventPresenter<Event>,
-    private readonly options: SseWriterOptions,
+    private readonly options: ConstructorParameters<typeof SseWriter>[1],
   ) {
     super();
   }
@@ -34,7 +29,7 @@ export class EventStream<Event extends ReplyEvent> extends StreamedResponse {
   async send({ reply, request: { accessRecord: record } }: HttpExchange): Promise<void> {
     const { job, presenter } = this;
     const writer = new SseWriter(reply, this.options);
-    const framed = (chunks: string[]): string => frameChunks(chunks, presenter);
+    const framed = (chunks: string[]): string => SseWriter.frames(chunks, presenter);
     // The connection of a client that reads nothing was closed; it counts as disconnected.
     const require = (result: Awaited<ReturnType<SseWriter['write']>>): void => {
       if (result !== 'written') throw new ClientDisconnectedError();
@@ -75,6 +70,6 @@ function failureChunks(failure: PlatformError, format: EventFormat): string[] {
 
 /** Ends a stream that has no events of its job yet with an error. */
 export async function failStream(writer: SseWriter, error: unknown, format: EventFormat): Promise<void> {
-  await writer.write(frameChunks(failureChunks(PlatformError.from(error), format), format));
+  await writer.write(SseWriter.frames(failureChunks(PlatformError.from(error), format), format));
   writer.end('failed');
 }

@@ -34,7 +34,12 @@ export class ExchangeSigner {
   async sign({ accountId, host, endpoint, ...exchange }: FinishedExchange): Promise<void> {
     const { requestId, responseId: chatId, text } = exchange;
     try {
-      const signed = await this.askHost(host, { type: 'sign', requestId, text, exchange: { chatId, model: host.modelId, endpoint } });
+      const signed = await this.askHost(host, {
+        type: 'sign',
+        requestId,
+        text,
+        exchange: { chatId, model: host.modelId, endpoint },
+      });
       const row = { ...exchange, modelId: host.modelId, ...signed };
       await this.signatures.add(accountId, row, this.config.teeSignaturesMs);
     } catch (error) {

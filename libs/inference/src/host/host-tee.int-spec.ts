@@ -63,7 +63,8 @@ describe('the key of a model host', () => {
     const supervisor = await start('software');
     await run(supervisor, 'request-1');
     const exchange = { chatId: 'chatcmpl-1', model: 'test', endpoint: '/api/v1/chat/completions' };
-    const sign = (more: object) => supervisor.ask({ type: 'sign', requestId: 'request-1', text, exchange: { ...exchange, ...more } });
+    const sign = (more: object) =>
+      supervisor.ask({ type: 'sign', requestId: 'request-1', text, exchange: { ...exchange, ...more } });
     for (const more of [{ chatId: 'two words' }, { endpoint: 'https://example.org' }, { model: '"' }, { chatId: '' }]) {
       await expect(sign(more)).rejects.toMatchObject({ code: 'TEE_SIGNATURE_FAILED' });
     }

@@ -93,7 +93,9 @@ export class HostTee {
 
 /** Ids and paths of the platform; a receipt holds no other text of an api. */
 function isReceiptFor({ chatId, model, endpoint }: NonNullable<SignInquiry['exchange']>): boolean {
-  return /^[\w.-]{1,128}$/.test(chatId) && /^[\w./@+-]{1,200}$/.test(model) && /^(?:\/[\w.:-]{1,64}){1,8}$/.test(endpoint);
+  return (
+    /^[\w.-]{1,128}$/.test(chatId) && /^[\w./@+-]{1,200}$/.test(model) && /^(?:\/[\w.:-]{1,64}){1,8}$/.test(endpoint)
+  );
 }
 
 function notSigned(message: string): PlatformError {

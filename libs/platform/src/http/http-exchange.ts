@@ -1,8 +1,7 @@
 import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { type EventFormat, frameChunks } from './event-format.js';
 import { callerOf, type RequestCaller } from './route-access.js';
-import type { SseWriter } from './sse-writer.js';
+import { type EventFormat, SseWriter } from './sse-writer.js';
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -43,7 +42,7 @@ export class HttpExchange {
 
   /** Sends chunks of a streamed response while it is prepared. */
   async sendEarly(chunks: string[]): Promise<void> {
-    await this.preparing?.write(frameChunks(chunks, this.format));
+    await this.preparing?.write(SseWriter.frames(chunks, this.format));
   }
 
   /** Calls `cleanup` when the handler has failed, or has returned a response and a streamed one was sent. */

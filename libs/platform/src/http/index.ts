@@ -1,5 +1,3 @@
-export { ApiErrors } from './error-document.js';
-export { type EventFormat, frameChunks } from './event-format.js';
 export { FileField, FileListField } from './file-field.js';
 export { fieldOfPart, FormBody, UploadedFile } from './form-body.js';
 export { Exchange, HttpExchange, StreamedResponse } from './http-exchange.js';
@@ -20,11 +18,10 @@ export {
   type RequestCaller,
   type ResponseOfJob,
   Retired,
-  type RouteAccess,
   type RouteSettings,
 } from './route-access.js';
 export { ApiRoute, binaryContent, type DocumentedRoute } from './route-document.js';
-export { sseData, SseWriter, type SseWriterOptions } from './sse-writer.js';
+export { sseData, SseWriter } from './sse-writer.js';
 export { RequestBody } from './request-body.js';
 export {
   BooleanField,

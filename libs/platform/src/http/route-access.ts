@@ -118,7 +118,7 @@ export function Multipart(limits: MultipartLimits): MethodDecorator {
 
 /**
  * Declares a charged POST. A repeated request with the same `Idempotency-Key` and body gets the first response (JSON,
- * bytes or events) and is not charged. `answerOfJob` is for routes that only start a job: if a replica died before
+ * bytes or events) and is not charged. `responseOfJob` is for routes that only start a job: if a replica died before
  * responding, the response is rebuilt from the job.
  */
 export function Billed({ responseOfJob }: { responseOfJob?: ResponseOfJob } = {}): MethodDecorator {

@@ -1,5 +1,6 @@
 import type { OutgoingHttpHeaders, ServerResponse } from 'node:http';
 import type { FastifyReply } from 'fastify';
+import type { PlatformError } from '#common';
 import type { ExchangeSigning } from '../exchange/index.js';
 import type { ResponseEnding, ResponseRecording } from '../idempotency/index.js';
 
@@ -8,6 +9,14 @@ export interface SseWriterOptions {
   stalledMs: number;
   /** Silence after which a comment is sent, in ms. */
   keepAliveMs: number;
+}
+
+/** How the chunks of a stream become server-sent events. */
+export interface EventFormat {
+  /** The event of a chunk; default: its data and nothing else. */
+  frame?(json: string): string;
+  /** The chunks of an error after part of the stream was sent; default: one with OpenAI's error object. */
+  fail?(error: PlatformError): string[];
 }
 
 /**
@@ -33,6 +42,11 @@ export class SseWriter {
     this.raw = reply.raw;
     this.recording = reply.request.responseRecording;
     this.signing = reply.request.exchangeSigning ?? null;
+  }
+
+  /** Returns the frames of chunks of JSON. */
+  static frames(chunks: string[], format: EventFormat): string {
+    return chunks.map((json) => format.frame?.(json) ?? sseData(json)).join('');
   }
 
   /** True once the status line was sent; errors are then sent as frames. */

@@ -1,6 +1,6 @@
 import { Injectable } from '#platform/injection';
 import { PrismaService } from '#platform/prisma';
-import { keptRefusals, type LoggedRefusal, type RefusalType } from './refusal-log.js';
+import { keptRefusals, type LoggedRefusal, type RefusalType } from './logged-refusal.js';
 
 /** A line as it is read back. */
 export interface StoredRefusal {

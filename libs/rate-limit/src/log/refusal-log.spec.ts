@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { keptRefusals, type LoggedRefusal, RefusalLog } from './refusal-log.js';
+import { keptRefusals, type LoggedRefusal } from './logged-refusal.js';
+import { RefusalLog } from './refusal-log.js';
 
 const refusal = (accountId: string, atMs: number): LoggedRefusal => ({
   accountId,

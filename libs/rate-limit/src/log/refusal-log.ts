@@ -1,24 +1,7 @@
 import { Inject, Injectable } from '#platform/injection';
 import { Logger } from '#platform/logging';
-import type { LimitTier } from '../limits/limit-table.js';
 import { RefusalLogRepository } from './refusal-log.repository.js';
-
-export type RefusalType = 'RPD' | 'RPM' | 'TPM' | 'FAILED_REQUESTS' | 'UNSUPPORTED_FEATURE_REQUESTS';
-
-/** One line of the log that callers read. */
-export interface LoggedRefusal {
-  accountId: string;
-  apiKeyId: string;
-  tier: LimitTier;
-  /** Empty for requests without a model. */
-  modelId: string;
-  type: RefusalType;
-  /** Ms since the epoch, by the clock of the limit store. */
-  atMs: number;
-}
-
-/** Lines kept per account. */
-export const keptRefusals = 50;
+import { keptRefusals, type LoggedRefusal } from './logged-refusal.js';
 
 const flushAfterMs = 250;
 /** Accounts that may wait for a flush; more are refused without a line. */

@@ -19,10 +19,13 @@ export function readCertificateTable(bytes: Uint8Array): X509Certificate[] {
   return certificates;
 }
 
+const pemBegin = '-----BEGIN CERTIFICATE-----';
+const pemEnd = '-----END CERTIFICATE-----';
+
 /** Reads the certificates of a PEM file; throws for one that is none. */
 export function readPemCertificates(pem: string): X509Certificate[] {
-  const blocks = pem.match(/-----BEGIN CERTIFICATE-----[\s\S]*?-----END CERTIFICATE-----/g) ?? [];
-  return blocks.slice(0, maxCertificates).map((block) => new X509Certificate(block));
+  const [, ...blocks] = pem.split(pemBegin, maxCertificates + 1);
+  return blocks.map((block) => new X509Certificate(`${pemBegin}${block.split(pemEnd, 1)[0]}${pemEnd}`));
 }
 
 /** A host may pass on other things than certificates: they do not count. */

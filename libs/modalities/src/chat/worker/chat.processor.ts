@@ -6,7 +6,7 @@ import type {
   TextGenerationRunner,
 } from '#inference/host';
 import { ChoiceChannels, type ReasoningFormat, type ToolStyleName, type ToolUse } from '#inference/output';
-import type { JobAcceptedEvent, JobReport, JobStartedEvent, RunningJob } from '#queue';
+import type { JobReport, JobStartedEvent, RunningJob } from '#queue';
 import {
   type ChatEvent,
   type ChatJobMessage,
@@ -37,7 +37,7 @@ export class ChatProcessor {
     let merged = new MergedEvents();
     // For a non-streamed response, a restart on the same worker is as good as one on another worker.
     const started: JobStartedEvent = { type: 'job-started' };
-    const accepted: JobAcceptedEvent = { type: 'job-accepted' };
+    const accepted = { type: 'job-accepted' } as const;
     const onRestart = () => {
       stream = new ChatEventStream(payload);
       merged = new MergedEvents();

@@ -1,5 +1,6 @@
 import { Inject, Injectable } from '@nestjs/common';
-import { type HttpExchange, type ModelRequest, RequestPipeline } from '#gateway';
+import { type ModelRequest, RequestPipeline } from '#gateway';
+import type { HttpExchange } from '#platform/http';
 import { TeeHosts } from '#gateway/tee';
 import type { ChatCompletionRequest } from '../../contract/chat.request.js';
 import { type ChatCharacter, ChatCharacters } from '../characters/chat-characters.js';

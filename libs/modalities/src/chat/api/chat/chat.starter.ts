@@ -1,7 +1,7 @@
 import { Inject, Injectable } from '@nestjs/common';
-import { type HttpExchange, type LimitedModelRequest } from '#gateway';
+import type { LimitedModelRequest } from '#gateway';
 import { ApiConfig } from '#platform/config';
-import { callerOf } from '#platform/http';
+import { callerOf, type HttpExchange } from '#platform/http';
 import type { ChatEvent } from '../../contract/chat.events.js';
 import { type ChatJobPayload, chatJob } from '../../contract/chat.job.js';
 import { affordableChat } from '../../contract/chat.meter.js';

@@ -1,9 +1,9 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { JobQuote } from '#billing';
 import { PlatformError } from '#common';
-import { type HttpExchange, invalidField, JobRunner } from '#gateway';
+import { invalidField, JobRunner } from '#gateway';
 import { ApiConfig } from '#platform/config';
-import { callerOf } from '#platform/http';
+import { callerOf, type HttpExchange } from '#platform/http';
 import type { ChatEvent } from '../../contract/chat.events.js';
 import { chatJob, type ChatJobPayload } from '../../contract/chat.job.js';
 import { boundChat } from '../../contract/chat.meter.js';

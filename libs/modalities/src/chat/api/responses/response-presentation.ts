@@ -1,4 +1,5 @@
-import type { EventPresenter, HttpExchange } from '#gateway';
+import type { EventPresenter } from '#gateway';
+import type { HttpExchange } from '#platform/http';
 import type { ChatEvent } from '../../contract/chat.events.js';
 import type { ResponsesWarning } from '../../contract/responses/responses.response.js';
 import { FinishedTextCheck } from '../chat/finished-text-check.js';
