@@ -1,5 +1,6 @@
-import { type Clock, inBatches, RunInterval, systemClock } from '#common';
+import { type Clock, inBatches, systemClock } from '#common';
 import { Injectable, Optional } from '#platform/injection';
+import { RunInterval } from '#platform/timed-call';
 import { KeyUsageRepository } from './key-usage.repository.js';
 
 /** Days of a key's spend that stay single rows; the longest window that is shown has 7. */

@@ -1,4 +1,5 @@
-import { type Clock, RunInterval, systemClock } from '#common';
+import { type Clock, systemClock } from '#common';
+import { RunInterval } from '#platform/timed-call';
 import type { JobsRepository } from '../lifecycle/jobs.repository.js';
 import type { Sweep } from './sweep.js';
 

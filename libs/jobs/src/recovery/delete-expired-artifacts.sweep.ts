@@ -1,5 +1,5 @@
-import { RunInterval } from '#common';
 import { Injectable, Optional } from '#platform/injection';
+import { RunInterval } from '#platform/timed-call';
 import { ArtifactStore } from '#storage';
 import type { Sweep } from './sweep.js';
 

@@ -1,4 +1,5 @@
-import { type Clock, inBatches, RunInterval, systemClock } from '#common';
+import { type Clock, inBatches, systemClock } from '#common';
+import { RunInterval } from '#platform/timed-call';
 import type { PostgresLimitStore } from './postgres-limit.repository.js';
 
 /** Windows are deleted an hour after their last request, so frequent runs would find little. */
