@@ -31,7 +31,7 @@ export function neededCores(part: Part, perMinute: number): number {
 const names: Record<Part, string> = {
   api: 'api, processes',
   ops: 'ops, processes',
-  worker: 'workers, cores for the queue alone',
+  worker: 'workers, cores for the queue only',
   postgres: 'PostgreSQL, cores',
   redis: 'Redis, servers of one core',
 };
@@ -55,13 +55,4 @@ const responseTokens = 200;
 /** Number of such workers that can compute responses of 200 tokens. */
 export function modelWorkers(perMinute: number): number {
   return Math.ceil(((perMinute / 60) * responseTokens) / tokensPerSecond / utilisation);
-}
-
-/** Additional cores for the model's computation. */
-export function workerTable(): string {
-  const cells = loads.map((perMinute) => inWords(modelWorkers(perMinute)));
-  return formatTable(
-    ['', ...loads.map((perMinute) => `${inWords(perMinute)}/min`)],
-    [['workers of two cores', ...cells]],
-  );
 }
