@@ -9,7 +9,7 @@ import { ListVariable, TextVariable } from './variable.js';
 /* Variables of sign-ins with a wallet (docs/guides/wallets.md). Where payments go is among those of payments. */
 
 /** Chains that clients name when they sign in, whatever chain they pay on. */
-const usualChains = ['eip155:8453', 'solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp'];
+const defaultChains = ['eip155:8453', 'solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp'];
 
 /** What wallets may sign in to. */
 export interface WalletSettings {
@@ -77,7 +77,7 @@ export function walletSettingsOf(variables: WalletVariables): WalletSettings {
   return {
     isOn: payments.networks.length > 0,
     origins: walletOrigins.length > 0 ? walletOrigins : usual,
-    chains: [...new Set([...usualChains, ...payments.networks.map(({ network }) => network)])],
+    chains: [...new Set([...defaultChains, ...payments.networks.map(({ network }) => network)])],
     rpcUrls: new Map(walletEvmRpcUrl === undefined ? [] : [[paymentEvmNetwork, walletEvmRpcUrl]]),
   };
 }

@@ -21,9 +21,9 @@ export class EmbeddingController {
     const payload = normalizeEmbedding(body, members, opened.manifest.familyOptions);
     const limited = await opened.limit();
     const pricing = limited.price.pricing;
-    const tariff = { maxInputTokens: members.maxInputTokens, pricing };
-    const bounds = { ...noTokens, promptTokens: maxEmbeddingTokens(payload, tariff) };
-    const amountNano = quoteEmbedding(payload, tariff);
+    const limits = { maxInputTokens: members.maxInputTokens, pricing };
+    const bounds = { ...noTokens, promptTokens: maxEmbeddingTokens(payload, limits) };
+    const amountNano = quoteEmbedding(payload, limits);
     const { collected, usage } = await limited.collect(
       { definition: embeddingJob, payload, bounds, amountNano },
       () => new EmbeddingCollector(payload.tokenIds?.length ?? payload.texts.length),

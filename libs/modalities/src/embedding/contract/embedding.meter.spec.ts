@@ -19,13 +19,13 @@ describe('the price of embeddings', () => {
   });
 
   it('is quoted by the bytes of each text, up to the longest text', () => {
-    const tariff = { maxInputTokens: 512, pricing };
-    expect(maxEmbeddingTokens({ texts: ['a'.repeat(10), 'a'.repeat(10_000)] }, tariff)).toBe(10 * 11 + 16 + 512);
-    expect(maxEmbeddingTokens({ texts: [], tokenIds: [[1, 2], [3]] }, tariff)).toBe(3);
+    const limits = { maxInputTokens: 512, pricing };
+    expect(maxEmbeddingTokens({ texts: ['a'.repeat(10), 'a'.repeat(10_000)] }, limits)).toBe(10 * 11 + 16 + 512);
+    expect(maxEmbeddingTokens({ texts: [], tokenIds: [[1, 2], [3]] }, limits)).toBe(3);
   });
 
   it('never exceeds the quote, even where one character of three bytes becomes eighteen letters', () => {
-    const tariff = { maxInputTokens: 512, pricing };
+    const limits = { maxInputTokens: 512, pricing };
     const text = fc.string({ unit: 'grapheme', minLength: 1, maxLength: 80 });
     const anything = fc.oneof(text, fc.constant('\uFDFA'.repeat(20)));
     fc.assert(
@@ -36,7 +36,7 @@ describe('the price of embeddings', () => {
           0,
         );
         const [line] = chargeLines('m', embeddingUnits({ promptTokens: tokens }), pricing);
-        expect(line?.amountNano).toBeLessThanOrEqual(quoteEmbedding({ texts }, tariff));
+        expect(line?.amountNano).toBeLessThanOrEqual(quoteEmbedding({ texts }, limits));
       }),
     );
   });

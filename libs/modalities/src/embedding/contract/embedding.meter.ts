@@ -8,7 +8,7 @@ import type { EmbeddingJobPayload } from './embedding.job.js';
  */
 
 /** What the meter needs to know about a model. */
-export interface EmbeddingTariff {
+export interface PricedLimits {
   /** Longest text in tokens. */
   maxInputTokens: number;
   pricing: Pricing | null;
@@ -25,7 +25,7 @@ type EmbeddedInput = Pick<EmbeddingJobPayload, 'texts' | 'tokenIds'>;
 /** Returns the maximum number of tokens of the texts; longer texts are refused. */
 export function maxEmbeddingTokens(
   { texts, tokenIds = [] }: EmbeddedInput,
-  { maxInputTokens }: EmbeddingTariff,
+  { maxInputTokens }: PricedLimits,
 ): number {
   const ofTexts = texts.map((text) => Buffer.byteLength(text) * maxTokensPerByte + maxTokensAround);
   const bounds = [...ofTexts, ...tokenIds.map((ids) => ids.length)];
@@ -33,8 +33,8 @@ export function maxEmbeddingTokens(
 }
 
 /** The worst case of a request. Never less than what `embeddingUnits` bill for it. */
-export function quoteEmbedding(input: EmbeddedInput, tariff: EmbeddingTariff): NanoUsd {
-  return quoteUnits(embeddingUnits({ promptTokens: maxEmbeddingTokens(input, tariff) }), tariff.pricing);
+export function quoteEmbedding(input: EmbeddedInput, limits: PricedLimits): NanoUsd {
+  return quoteUnits(embeddingUnits({ promptTokens: maxEmbeddingTokens(input, limits) }), limits.pricing);
 }
 
 /** What a job is charged for. */

@@ -25,9 +25,9 @@ export class RerankController {
     const { maxInputTokens } = rerankMembers(opened.manifest);
     const payload = normalizeRerank(body);
     const limited = await opened.limit();
-    const tariff = { maxInputTokens, pricing: limited.price.pricing };
-    const bounds = { ...noTokens, promptTokens: maxRerankTokens(payload, tariff) };
-    const order = { definition: rerankJob, payload, bounds, amountNano: quoteRerank(payload, tariff) };
+    const limits = { maxInputTokens, pricing: limited.price.pricing };
+    const bounds = { ...noTokens, promptTokens: maxRerankTokens(payload, limits) };
+    const order = { definition: rerankJob, payload, bounds, amountNano: quoteRerank(payload, limits) };
     const { collected, usage } = await limited.collect(order, () => new ScoreCollector(payload.documents.length));
     return presentRerank({
       requestId: opened.jobId,

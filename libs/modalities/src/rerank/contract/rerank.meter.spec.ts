@@ -4,7 +4,7 @@ import { chargeLines, type Pricing } from '#model-registry/manifest';
 import { maxRerankTokens, quoteRerank, rerankUnits } from './rerank.meter.js';
 
 const pricing: Pricing = { input: { usd: 0.02, diem: 0.02 }, output: { usd: 0, diem: 0 } };
-const tariff = { maxInputTokens: 512, pricing };
+const limits = { maxInputTokens: 512, pricing };
 
 describe('the price of reranking', () => {
   it('is the tokens that were read at the price per million, under a SKU that says so', () => {
@@ -16,8 +16,8 @@ describe('the price of reranking', () => {
   it('is quoted by the bytes of query and document, up to the longest pair', () => {
     const query = 'a'.repeat(4);
     const documents = ['a'.repeat(10), 'a'.repeat(10_000)];
-    expect(maxRerankTokens({ query, documents, maxTokensPerDocument: null }, tariff)).toBe(14 * 11 + 16 + 512);
-    expect(maxRerankTokens({ query, documents, maxTokensPerDocument: 5 }, tariff)).toBe(2 * (4 * 11 + 16 + 5));
+    expect(maxRerankTokens({ query, documents, maxTokensPerDocument: null }, limits)).toBe(14 * 11 + 16 + 512);
+    expect(maxRerankTokens({ query, documents, maxTokensPerDocument: 5 }, limits)).toBe(2 * (4 * 11 + 16 + 5));
     const free = { maxInputTokens: 512, pricing: null };
     expect(quoteRerank({ query, documents, maxTokensPerDocument: null }, free)).toBe(0n);
   });
@@ -34,7 +34,7 @@ describe('the price of reranking', () => {
           return sum + Math.min(512, bytesOf(query) + 3 + Math.min(cut ?? Infinity, bytesOf(each)));
         }, 0);
         const [line] = chargeLines('m', rerankUnits({ promptTokens: tokens }), pricing);
-        const quote = quoteRerank({ query, documents, maxTokensPerDocument: cut }, tariff);
+        const quote = quoteRerank({ query, documents, maxTokensPerDocument: cut }, limits);
         expect(line?.amountNano).toBeLessThanOrEqual(quote);
       }),
     );

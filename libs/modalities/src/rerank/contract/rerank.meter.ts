@@ -8,7 +8,7 @@ import type { RerankJobPayload } from './rerank.job.js';
  */
 
 /** What the meter needs to know about a model. */
-export interface RerankTariff {
+export interface PricedLimits {
   /** Longest pair of query and document in tokens; a longer document is cut. */
   maxInputTokens: number;
   pricing: Pricing | null;
@@ -24,7 +24,7 @@ type RankedInput = Pick<RerankJobPayload, 'query' | 'documents' | 'maxTokensPerD
 /** Returns the maximum number of tokens that the model reads. */
 export function maxRerankTokens(
   { query, documents, maxTokensPerDocument }: RankedInput,
-  { maxInputTokens }: RerankTariff,
+  { maxInputTokens }: PricedLimits,
 ): number {
   const cut = maxTokensPerDocument ?? Infinity;
   const ofQuery = tokensOf(query) + maxTokensAround;
@@ -36,8 +36,8 @@ function tokensOf(text: string): number {
 }
 
 /** The worst case of a request. Never less than what `rerankUnits` bill for it. */
-export function quoteRerank(input: RankedInput, tariff: RerankTariff): NanoUsd {
-  return quoteUnits(rerankUnits({ promptTokens: maxRerankTokens(input, tariff) }), tariff.pricing);
+export function quoteRerank(input: RankedInput, limits: PricedLimits): NanoUsd {
+  return quoteUnits(rerankUnits({ promptTokens: maxRerankTokens(input, limits) }), limits.pricing);
 }
 
 /** What a job is charged for. */
