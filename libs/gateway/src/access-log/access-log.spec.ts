@@ -47,7 +47,7 @@ async function listen(isOn = true): Promise<void> {
   await server.listen({ port: 0, host: '127.0.0.1' });
 }
 
-/** A job that sends two events and then ends, fails or waits for ever. */
+/** A job that sends two events and then ends, fails or waits forever. */
 async function runStream(end: string, reply: FastifyReply): Promise<void> {
   const { accessRecord: record } = reply.request;
   if (!record) throw new Error('There is no record.');

@@ -3,7 +3,7 @@ import { maxCalls } from '#chains';
 import type { DocumentedRoute } from '#platform/http';
 import { CryptoRpcNetworksResponse } from './crypto-rpc.response.js';
 
-/* Schemas and not classes: a body is one object or a list, and its ids and params are of several types. */
+/* Schemas rather than classes: a body is one object or a list, and its ids and params have several types. */
 
 const idSchema = { oneOf: [{ type: 'integer' }, { type: 'string' }] };
 

@@ -4,20 +4,20 @@ import { ApiConfig } from '#platform/config';
 import type { HttpExchange, RequestCaller } from '#platform/http';
 import { CreditLimiter, type LimitDecision, RateLimiter, type ReachedLimit } from '#rate-limit';
 
-/** What is taken from the limits: for one request, or for those that will come. */
+/** What is taken from the limits, for one request or for those that will come. */
 export interface LimitUse {
   requests: number;
   credits: number;
 }
 
 export interface LimitDemand extends LimitUse {
-  /** A refusal counts and logs nothing: something smaller is asked for next. */
+  /** True when a refusal neither counts nor is logged, because something smaller is asked for next. */
   isTrial: boolean;
 }
 
 /** Requests and credits that the limits gave. */
 export interface TakenLimits {
-  /** How many requests; at most those that were asked for. */
+  /** How many requests the limits gave; at most as many as were asked for. */
   requests: number;
   /** The decision for one of its requests, while `unused` others are left. */
   decision(unused: number): LimitDecision;
@@ -25,7 +25,7 @@ export interface TakenLimits {
   settle(used: LimitUse): Promise<void>;
 }
 
-/** A limit that is reached: what to respond. */
+/** A limit that was reached, and what to respond. */
 export class LimitRefusal extends Error {
   override readonly name = 'LimitRefusal';
 

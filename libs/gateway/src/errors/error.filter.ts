@@ -62,7 +62,7 @@ export class ErrorFilter implements ExceptionFilter {
     return { status, headers: { ...headers, ...payment.headers }, body: payment.body ?? body };
   }
 
-  /** Logs the cause, which the response leaves out; as a warning where the client cannot fix it. */
+  /** Logs the cause, which the response leaves out, and logs it as a warning when the client cannot fix it. */
   private note(error: PlatformError, { requestId, status }: { requestId: string; status: number }): void {
     if (error.code === 'UNKNOWN_ERROR') {
       this.logger.error({ requestId, error: error.cause ?? error }, 'request failed unexpectedly');
@@ -128,7 +128,7 @@ async function readToEnd(body: IncomingMessage): Promise<void> {
     const { socket } = body;
     const lastByte = socket.bytesRead + lingeringBytes;
     const timer = setTimeout(resolve, lingeringMs);
-    // Counted at the socket: whoever discards the body frees its parts, which then have no length.
+    // Bytes are counted at the socket, because discarded parts of the body are freed and then have no length.
     body.on('data', () => {
       if (socket.bytesRead > lastByte) resolve();
     });

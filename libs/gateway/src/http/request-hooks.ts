@@ -46,7 +46,7 @@ export class RequestHooks {
     private readonly config: ApiConfig,
   ) {}
 
-  /** The outermost: they hold for every request. */
+  /** The outermost hooks, which apply to every request. */
   addTracking(server: FastifyInstance, version: string, accessLog: AccessLog): void {
     const { drain, budgets, metrics, tracing } = this;
     this.routes.attach(server);
@@ -56,7 +56,7 @@ export class RequestHooks {
     addHeaderAliases(server, this.config.teeHeaderPrefix);
   }
 
-  /** Returns the address that limits count a client by. */
+  /** Returns the address by which limits count a client. */
   readonly addressOf = callerAddress;
 
   /** Who calls, whether the limits let the request pass, and whether its response is recorded. */

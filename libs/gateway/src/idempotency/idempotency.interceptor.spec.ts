@@ -63,7 +63,7 @@ beforeEach(async () => {
   const apply = (): Promise<void> => (replayRefusal === null ? Promise.resolve() : Promise.reject(replayRefusal));
   addResponseRecording(server);
   const interceptor = new IdempotencyInterceptor(idempotency, new StoreBudgets({ storeTimeoutMs: 60_000 }), { apply });
-  // As Nest does in front of a handler; after a replay `handle` is never called.
+  // Does what Nest does in front of a handler. After a replay, `handle` is never called.
   server.addHook('preHandler', (request, reply, done) => {
     const http = { getRequest: () => request, getResponse: () => reply };
     const context = { switchToHttp: () => http } as unknown as ExecutionContext;

@@ -12,7 +12,10 @@ export class DownloadUrls {
     @Inject(ApiConfig) private readonly config: Pick<ApiConfig, 'publicUrl' | 'mediaDeadlineMs' | 'storageLifetimeMs'>,
   ) {}
 
-  /** The absolute link to an artifact, as the sender of `request` reaches this service; it needs no credentials. */
+  /**
+   * Returns the absolute link to an artifact, as the sender of `request` reaches this service. The link needs no
+   * credentials.
+   */
   of(artifactId: string, { protocol, host }: FastifyRequest): string {
     return `${this.config.publicUrl ?? `${protocol}://${host}`}/api/v1/media/${this.links.tokenFor(artifactId)}`;
   }

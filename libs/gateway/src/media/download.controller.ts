@@ -28,7 +28,7 @@ export class DownloadController {
   @Access('anonymous')
   async download(@Param('token') token: string, @Exchange() http: HttpExchange): Promise<StreamableFile> {
     const { request, reply } = http;
-    // Asking for the size does not use up a download.
+    // A request for the size does not use up a download.
     if (request.method === 'HEAD') {
       const { contentType, bytes } = await this.downloads.look(token);
       http.setHeaders(headersOf(contentType));

@@ -81,7 +81,7 @@ export class QueuedMedia {
       for (const id of job.resultArtifacts) await this.artifacts.delete(id);
       return { success: true };
     } catch {
-      // The caller may ask again; what is left expires by itself.
+      // The caller may try again, and what is left expires by itself.
       return { success: false };
     }
   }
@@ -95,7 +95,7 @@ export class QueuedMedia {
     const job = await known(() => this.mediaJobs.find(key));
     if (job === null || job.isDeleted) throw notFound();
     const isOpen = job.state === 'queued' || job.state === 'running';
-    // The storage knows how long a result exists. A failure has none; it is reported for as long.
+    // The storage knows how long a result exists. A failure has no result, and is reported for as long.
     if (!isOpen && job.state !== 'succeeded') {
       throw (job.endedForMs ?? 0) > this.config.storageLifetimeMs ? notFound() : failureOf(job);
     }

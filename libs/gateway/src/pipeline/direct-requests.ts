@@ -10,15 +10,15 @@ import { balanceHeaders } from '../request/request-headers.js';
 
 /** A service that this replica provides itself. */
 export interface DirectService {
-  /** As charges name it. */
+  /** The name that charges use. */
   id: string;
-  /** USD per unit, by what may answer a request. The dearest is reserved. */
+  /** USD per unit, by what may answer a request. The most expensive is reserved. */
   prices: Readonly<Record<string, number>>;
   /** The most units that a request is charged for; default: one. */
   maxUnits?: number;
 }
 
-/** What the work of a request has come to. */
+/** What the work of a request amounted to. */
 export interface DirectAnswer<Result> {
   result: Result;
   /** A name of the prices. */
@@ -59,7 +59,7 @@ export class DirectRequests {
   }
 }
 
-/** The most that a request of a service may cost, and the prices of its units. */
+/** Returns the most that a request of a service may cost, and the prices of its units. */
 export function quoteOf({ id: modelId, prices, maxUnits = 1 }: DirectService): JobQuote {
   const perRequest = Object.fromEntries(Object.entries(prices).map(([name, usd]) => [name, priceOf(usd)]));
   const units = Object.fromEntries(Object.keys(prices).map((name) => [name, maxUnits]));

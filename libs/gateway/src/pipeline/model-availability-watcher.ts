@@ -6,9 +6,9 @@ interface Watch {
   modelId: string;
   controller: AbortController;
   maxWaitMs: number;
-  /** A replica that still loads does not count. */
+  /** Aborts when no replica is ready for too long; one that still loads does not count. */
   needsReady: boolean;
-  /** Since when no worker serves the model; null while one does. */
+  /** The time since which no worker serves the model, or null while one does. */
   orphanedAtMs: number | null;
 }
 
@@ -21,7 +21,7 @@ export interface AvailabilityWatch {
 /** Why a job of a model has to wait: its only workers load it, or no worker has it. */
 export type ReplicaState = 'ready' | 'loading' | 'absent';
 
-/** Models whose last replica is remembered; the ones lost first are dropped first. */
+/** How many models' last replicas are remembered. The ones lost first are dropped first. */
 const rememberedModels = 1_000;
 
 /**
@@ -80,7 +80,7 @@ export class ModelAvailabilityWatcher {
     return this.add({ modelId, maxWaitMs: this.returnMs, needsReady: true });
   }
 
-  /** What the heartbeats say about a model. */
+  /** Returns what the heartbeats say about a model. */
   stateOf(modelId: string): ReplicaState {
     this.look(this.membership.list());
     if (this.readyModels.has(modelId)) return 'ready';
@@ -88,8 +88,8 @@ export class ModelAvailabilityWatcher {
   }
 
   /**
-   * Whether a new request may wait for a model without a ready replica: a worker loads it, or had it ready until a moment
-   * ago and did not unload it on purpose.
+   * Returns true when a new request may wait for a model without a ready replica: a worker loads it, or had it ready
+   * until a moment ago and did not unload it on purpose.
    */
   mayReturn(modelId: string): boolean {
     const heartbeats = this.membership.list();
@@ -101,7 +101,7 @@ export class ModelAvailabilityWatcher {
     return performance.now() - lostAtMs < returnMs && !this.isRemoved(modelId, heartbeats);
   }
 
-  /** Whether a worker served a model since this process started, and none unloaded it on purpose. */
+  /** Returns true when a worker served a model since this process started, and none unloaded it on purpose. */
   isMissed(modelId: string): boolean {
     const heartbeats = this.membership.list();
     this.look(heartbeats);

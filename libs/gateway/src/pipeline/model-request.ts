@@ -19,7 +19,7 @@ export interface JobOrder<Payload extends object> extends AffordablePayload<Payl
   definition: JobDefinition<Payload, object>;
   /** Ms from now; default: the definition's policy. */
   deadlineMs?: number;
-  /** Identifies requests of one conversation. */
+  /** A key that the requests of one conversation share. */
   affinity?: () => string;
   /** The only worker that can run it, by its process id; absent: any. */
   onlyWorkerId?: string;

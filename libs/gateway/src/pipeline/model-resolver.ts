@@ -12,7 +12,7 @@ import { StoreBudgets } from '../request/store-budgets.js';
 /** Who asks for a model: the headers name the region, the API key the models it may call. Without a key, all. */
 export type ModelRequester = Pick<FastifyRequest, 'headers' | 'caller'> & { id?: string };
 
-/** Finds the model that a request names and records models that are asked for while no worker serves them. */
+/** Finds the model that a request names, and records models that are requested while no worker serves them. */
 @Injectable()
 export class ModelResolver {
   private readonly unserved: ReturnType<Metrics['gauge']>;
@@ -31,7 +31,7 @@ export class ModelResolver {
   }
 
   /**
-   * The model of a type that a name means to the requester, also one that no worker serves. Rejects as
+   * Returns the model of a type that a name means to the requester, even one that no worker serves. Rejects as
    * `ModelRegistryService.resolve` does, and with `UNAUTHORIZED` where the key may not call it (`modelPrivacy`).
    */
   async resolve(

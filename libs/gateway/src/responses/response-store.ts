@@ -3,7 +3,7 @@ import { PlatformError } from '#common';
 import { ResponseStates } from '#jobs';
 import { StoreBudgets } from '../request/store-budgets.js';
 
-/** Whose request asks for a stored response. */
+/** The account whose request asks for a stored response. */
 export interface ResponseAsker {
   accountId: string;
   requestId: string;
@@ -20,12 +20,12 @@ export class ResponseStore {
     private readonly budgets: StoreBudgets,
   ) {}
 
-  /** Whether the operator allows it. */
+  /** True when the operator allows stored responses. */
   get isOn(): boolean {
     return this.states.isOn;
   }
 
-  /** Whether an account may store another response. */
+  /** Resolves to true when an account may store another response. */
   async hasRoom({ accountId, requestId }: ResponseAsker): Promise<boolean> {
     return await this.within(requestId, this.states.hasRoom(accountId));
   }
@@ -34,12 +34,12 @@ export class ResponseStore {
     await this.within(requestId, this.states.add({ id, accountId }, state));
   }
 
-  /** Null for one that is unknown, deleted, expired or of another account. */
+  /** Resolves to null for a response that is unknown, deleted, expired or of another account. */
   async find(id: string, { accountId, requestId }: ResponseAsker): Promise<object | null> {
     return await this.within(requestId, this.states.find({ id, accountId }));
   }
 
-  /** False if there is none. */
+  /** Resolves to false if there is none. */
   async delete(id: string, { accountId, requestId }: ResponseAsker): Promise<boolean> {
     return await this.within(requestId, this.states.delete({ id, accountId }));
   }

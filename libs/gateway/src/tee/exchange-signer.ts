@@ -19,7 +19,7 @@ export interface FinishedExchange extends Pick<ExchangeSignature, 'requestId' | 
 
 type SignedByHost = Pick<ExchangeSignature, 'signature' | 'address' | 'receipt'>;
 
-/** Has exchanges signed by the hosts that answered them, and keeps what they signed. */
+/** Lets hosts sign the exchanges that they answered, and keeps what they signed. */
 @Injectable()
 export class ExchangeSigner {
   constructor(
@@ -47,7 +47,10 @@ export class ExchangeSigner {
     }
   }
 
-  /** Null for one that is unknown, expired or of another account. Rejects with `SERVICE_UNAVAILABLE`. */
+  /**
+   * Resolves to null for a signature that is unknown, expired or of another account. Rejects with
+   * `SERVICE_UNAVAILABLE`.
+   */
   async find(
     accountId: string,
     { id, requestId }: { id: string; requestId: string },

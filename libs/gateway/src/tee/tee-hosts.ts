@@ -16,18 +16,18 @@ export class TeeHosts implements OnApplicationShutdown {
     this.stop = transport.membership.onChange((heartbeats) => (this.hosts = hostsOf(heartbeats)));
   }
 
-  /** False: no host has a key, and nothing needs to be signed. */
+  /** False when no host has a key, so that nothing needs to be signed. */
   get isInUse(): boolean {
     return this.hosts.length > 0;
   }
 
-  /** Hosts of a model, those with evidence of hardware first. */
+  /** Returns the hosts of a model. Those with evidence of hardware come first. */
   of(modelId: string): TeeHost[] {
     const found = this.hosts.filter((host) => host.modelId === modelId);
     return found.toSorted((one, other) => rank(one) - rank(other));
   }
 
-  /** The host of a model in a process; null if it has no key. */
+  /** Returns the host of a model in a process, or null if it has no key. */
   find({ processId, modelId }: HostAddress): TeeHost | null {
     return this.hosts.find((host) => host.processId === processId && host.modelId === modelId) ?? null;
   }

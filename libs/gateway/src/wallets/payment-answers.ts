@@ -30,10 +30,10 @@ const description =
 
 type WalletSettings = Pick<ApiConfig['wallets'], 'origins' | 'chains' | 'rpcUrls'>;
 
-/** What answers a request that has to be paid. */
+/** The answer to a request that has to be paid. */
 export interface PaymentAnswer {
   headers: Record<string, string>;
-  /** Absent: the error of the route. */
+  /** The body. Absent: the error of the route. */
   body?: PaymentDiscovery | WalletPaymentRequired;
 }
 
@@ -59,7 +59,7 @@ export class PaymentAnswers {
     this.wallets = wallets;
   }
 
-  /** Null while the operator takes no payments. */
+  /** Returns null while the operator accepts no payments. */
   answer(error: PlatformError, request: FastifyRequest): PaymentAnswer | null {
     const [first] = this.offers.offers;
     if (first === undefined) return null;
@@ -157,7 +157,7 @@ const base64 = (value: object): string => Buffer.from(JSON.stringify(value)).toS
 
 const text = { type: 'string' };
 
-/** Of the header that answers the challenge, as the protocol asks for it. */
+/** Name of the header that answers the challenge, as the protocol requires it. */
 const signInSchema = {
   $schema: 'https://json-schema.org/draft/2020-12/schema',
   type: 'object',

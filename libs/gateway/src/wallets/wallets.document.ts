@@ -26,7 +26,7 @@ const transactionsDocument: DocumentedRoute = {
   responses: { 200: { description: 'The transactions.', json: WalletTransactionsResponse } },
 };
 
-/** A route for the wallet in its path alone. */
+/** A route only for the wallet in its path. */
 function WalletRoute(document: DocumentedRoute): MethodDecorator {
   return applyDecorators(
     Access('wallet'),

@@ -21,7 +21,7 @@ export class MediaClosing implements ClosingStep {
     }
   }
 
-  /** For `JobCloser`, after the transaction: what a crash leaves behind is deleted when it expires. */
+  /** Runs after the transaction of `JobCloser`. What a crash leaves behind is deleted when it expires. */
   readonly afterwards = (job: ClosedJob): void => {
     if (!this.isAsync(job)) return;
     const { requestId } = job;

@@ -14,7 +14,7 @@ import type { Sweep } from './sweep.js';
 import { SweepMetrics } from './sweep.metrics.js';
 import { SweepRunner } from './sweep-runner.js';
 
-/** Deletes what has expired: apart from the repairs, since the artifact store may not respond for minutes. */
+/** Deletes what has expired. It is separate from the repairs, since the artifact store may not respond for minutes. */
 @Injectable()
 export class CleanupSweeps extends SweepRunner {
   constructor(
@@ -38,7 +38,7 @@ export class CleanupSweeps extends SweepRunner {
       ...(limits instanceof PostgresLimitStore ? [new DeleteExpiredWindowsSweep(limits)] : []),
       keyDays,
       ...(days > 0 ? [new DeleteClosedJobsSweep(jobs, { days, storageLifetimeMs })] : []),
-      // Last: its store may not respond for minutes.
+      // This sweep comes last, because its store may not respond for minutes.
       artifacts,
     ];
     super({ sweeps, intervalMs, logger, onRun });

@@ -34,7 +34,7 @@ export class DeleteClosedJobsSweep implements Sweep {
     { days, storageLifetimeMs, clock = systemClock }: RetentionOptions,
   ) {
     const ageMs = days * oneDayMs;
-    // A day more: a result may be written some time before its job is closed, or after.
+    // One more day, because a result may be written some time before its job is closed, or after.
     this.ages = { ageMs, mediaAgeMs: Math.max(ageMs, storageLifetimeMs + oneDayMs) };
     this.clock = clock;
     this.interval = new RunInterval(everyMs, clock);

@@ -3,7 +3,7 @@ import { RunInterval } from '#platform/timed-call';
 import { ArtifactStore } from '#storage';
 import type { Sweep } from './sweep.js';
 
-/** Pause between two runs, in ms: expired artifacts are not served any more and only take up space. */
+/** Pause between two runs, in ms: expired artifacts are no longer served and only take up space. */
 const everyMs = 60_000;
 
 /** Deletes expired inputs and results of media jobs. */

@@ -106,7 +106,7 @@ describe.each(transports)('a queue over $kind that lost its newest changes', ({ 
     expect(await waiting()).toBe(1);
     expect(await transport.producer.listWaiting('echo', modelId, { first: 0, count: 10 })).toEqual([open]);
 
-    // Of a model whose last row is closed.
+    // An entry of a model whose last row is closed.
     await close(open ?? '');
     await confirming.run();
     await confirming.run();

@@ -70,7 +70,7 @@ describe('ResultBacklog', () => {
     const next = () => look(3_000, { underWay: [`${passes}`, `${passes + 1}`] });
     const answers: boolean[] = [];
     for (; passes < 50; passes += 1) answers.push(await next());
-    // The first check sees it for the first time; the second one is the first that waits.
+    // The first check sees the result for the first time, and the second check is the first that waits.
     expect(answers.indexOf(true, 1)).toBe(41);
     expect(answers.slice(41)).not.toContain(false);
     expect(await look(3_000, {})).toBe(true);

@@ -20,7 +20,7 @@ const tellAfterMs = 30_000;
 /** A period in which no check found results flowing. */
 interface Pause {
   sinceMs: number;
-  /** Its observed part, in ms. */
+  /** The observed part of the period, in ms. */
   watchedMs: number;
   isPublished: boolean;
   isOver: boolean;

@@ -27,12 +27,12 @@ export class ResponseStates {
     this.box = new SecretBox(config.secretKeys, 'response states');
   }
 
-  /** Whether the operator allows it. */
+  /** True when the operator allows stored responses. */
   get isOn(): boolean {
     return this.config.storedResponsesMs > 0;
   }
 
-  /** Whether an account may store another response. */
+  /** Resolves to true when an account may store another response. */
   async hasRoom(accountId: string): Promise<boolean> {
     return (await this.repository.bytesOf(accountId)) < this.maxAccountBytes;
   }
@@ -42,7 +42,10 @@ export class ResponseStates {
     await this.repository.add(key, this.box.seal(contextOf(key), packed), this.config.storedResponsesMs);
   }
 
-  /** Null for a response that is unknown, deleted, expired, of another account, or encrypted under another key. */
+  /**
+   * Resolves to null for a response that is unknown, deleted, expired, of another account, or encrypted under another
+   * key.
+   */
   async find(key: ResponseStateKey): Promise<object | null> {
     const ciphertext = await this.repository.find(key);
     if (ciphertext === null) return null;
@@ -54,7 +57,7 @@ export class ResponseStates {
     }
   }
 
-  /** False if there is none. */
+  /** Resolves to false if there is none. */
   async delete(key: ResponseStateKey): Promise<boolean> {
     return await this.repository.delete(key);
   }

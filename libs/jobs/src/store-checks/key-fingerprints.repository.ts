@@ -5,7 +5,7 @@ import type { RawQueries } from '#platform/prisma';
 /** A variable with keys of the installation: the first one seals, all open. */
 export interface NamedKeys {
   readonly name: 'SLUICE_SECRET_KEY' | 'SLUICE_QUEUE_KEY';
-  /** The keys, of 64 hex digits each. */
+  /** The keys, of The keys, of 64 hex digits each. */
   readonly keys: readonly string[];
 }
 

@@ -7,7 +7,7 @@ import type { TermMatcher } from './term-matcher.js';
 
 /** What a check says about one category of one input. */
 export interface Finding {
-  /** The category: `terms/` and a language, or a class of a model. */
+  /** The category: The category: `terms/` and a language, or a class of a model. */
   category: string;
   /** 0 to 1. */
   score: number;
