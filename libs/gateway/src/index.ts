@@ -19,7 +19,7 @@ export {
   collectEvents,
   type LimitedModelRequest,
   type ModelRequest,
-  type OrderPreparation,
+  type SpecPreparation,
 } from './pipeline/model-request.js';
 export { ModelResolver } from './pipeline/model-resolver.js';
 export { ModelRoute } from './pipeline/model-route.js';

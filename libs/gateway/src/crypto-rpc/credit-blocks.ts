@@ -191,8 +191,8 @@ export class CreditBlocks implements OnApplicationShutdown {
     const prices = { credit: Number(this.config.rpcCreditPriceUsd) };
     const quote = quoteOf({ id: serviceOf(demand.network), prices, maxUnits: size.credits });
     const { requestId, caller } = demand;
-    const order = { requestId, caller, modelId: quote.price.modelId, bounds: quote.bounds, quote };
-    const reservation = await this.jobs.reserve(order).catch(async (error: unknown) => {
+    const jobSpec = { requestId, caller, modelId: quote.price.modelId, bounds: quote.bounds, quote };
+    const reservation = await this.jobs.reserve(jobSpec).catch(async (error: unknown) => {
       await limits.settle({ requests: size.isTrial ? 0 : 1, credits: 0 });
       throw error instanceof ReservationRefused ? new BlockRefused(error, quote) : error;
     });

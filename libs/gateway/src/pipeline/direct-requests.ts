@@ -42,9 +42,9 @@ export class DirectRequests {
     const { bounds, price } = quote;
     const { request, caller, disconnected } = http;
     const { accessRecord: record } = request;
-    const order = { requestId: request.id, caller, modelId, bounds, quote, disconnected };
+    const jobSpec = { requestId: request.id, caller, modelId, bounds, quote, disconnected };
     try {
-      return await this.jobs.run(order, async (signal): Promise<Delivered<Result>> => {
+      return await this.jobs.run(jobSpec, async (signal): Promise<Delivered<Result>> => {
         if (record) record.reservedNano = quote.amountNano;
         const { result, answeredBy, units: count = 1 } = await work(signal);
         const usage = { ...noTokens, units: { [answeredBy]: count } };

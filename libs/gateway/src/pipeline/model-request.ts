@@ -15,7 +15,7 @@ import type { JobRun } from './job-stream.js';
 import { backendHeaders, balanceHeaders } from '../request/request-headers.js';
 
 /** The job that a slice wants to run. */
-export interface JobOrder<Payload extends object> extends AffordablePayload<Payload> {
+export interface JobSpec<Payload extends object> extends AffordablePayload<Payload> {
   definition: JobDefinition<Payload, object>;
   /** Ms from now; default: the definition's policy. */
   deadlineMs?: number;
@@ -28,11 +28,11 @@ export interface JobOrder<Payload extends object> extends AffordablePayload<Payl
   /** Whether nothing is sent before the job is accepted, which its worker must say. Default: comments may be. */
   awaitsAcceptance?: boolean;
   /** Completes the payload after its worst case is reserved and before the queue gets it. */
-  preparation?: OrderPreparation<Payload>;
+  preparation?: SpecPreparation<Payload>;
 }
 
 /** Work on an admitted payload, which may only make it cheaper. Returns soon after `signal` aborts. */
-export interface OrderPreparation<Payload> {
+export interface SpecPreparation<Payload> {
   /** Maximum time it takes, in ms. */
   maxMs: number;
   complete(admitted: Payload, signal: AbortSignal): Promise<Payload>;
@@ -160,7 +160,7 @@ export class LimitedModelRequest {
 
   /** Admits a job and opens the stream of its events. Sets the balance headers. Rejects as `JobRunner.admit` does. */
   async start<Payload extends object, Event extends ReplyEvent>(
-    order: JobOrder<Payload>,
+    jobSpec: JobSpec<Payload>,
     { stream = false }: { stream?: boolean } = {},
   ): Promise<PaidJob<Event>> {
     const { jobId } = this.model;
@@ -172,48 +172,51 @@ export class LimitedModelRequest {
       // Jobs that only prepare an input have ids of their own.
       if (jobId === request.id && !reply.raw.headersSent) void reply.headers(backendHeaders(run));
     };
-    const host = { modelId: this.model.manifest.id, responseId: order.responseId ?? jobId };
-    const deadlineMs = order.deadlineMs ?? order.definition.policy.deadlineMs;
+    const host = { modelId: this.model.manifest.id, responseId: jobSpec.responseId ?? jobId };
+    const deadlineMs = jobSpec.deadlineMs ?? jobSpec.definition.policy.deadlineMs;
     const job = { requestId: jobId, modelId: this.model.manifest.id, deadlineMs, disconnected, onStarted };
     let quote!: JobQuote;
     const started = await this.steps.runner.start<Event>(job, async (replyTo) => {
-      quote = await this.admit(order, { replyTo, stream, deadlineMs });
+      quote = await this.admit(jobSpec, { replyTo, stream, deadlineMs });
     });
-    const { modality } = order.definition;
+    const { modality } = jobSpec.definition;
     const follow: typeof started.follow = async (onEvent, onRepeat) => {
       const usage = requireWithin(quote.bounds, await started.follow(onEvent, onRepeat));
       const { modelId, pricing } = quote.price;
       if (record) record.finishedJob = { modality, modelId, usage, pricing };
       return usage;
     };
-    return { follow, quote, ...(order.awaitsAcceptance === true && { accepted: started.accepted }) };
+    return { follow, quote, ...(jobSpec.awaitsAcceptance === true && { accepted: started.accepted }) };
   }
 
   /** Runs a job to its end and collects its events. Rejects as `start` and `StartedJob.follow` do. */
   async collect<Payload extends object, Collector extends { add(event: never): void }>(
-    order: JobOrder<Payload>,
+    jobSpec: JobSpec<Payload>,
     newCollector: () => Collector,
   ): Promise<{ collected: Collector; usage: JobUsage }> {
-    return await collectEvents(await this.start<Payload, ReplyEvent>(order), newCollector);
+    return await collectEvents(await this.start<Payload, ReplyEvent>(jobSpec), newCollector);
   }
 
   /** Admits a job that no client waits for; resolves to its queue id. Rejects as `JobRunner.admit` does. */
   async queue<Payload extends object>(
-    order: JobOrder<Payload>,
+    jobSpec: JobSpec<Payload>,
     media: { delivery: MediaDelivery; inputArtifacts: readonly string[] },
   ): Promise<string> {
     const queueId = randomUUID();
-    await this.admit({ ...order, responseId: queueId }, { replyTo: null, stream: false, media: { queueId, ...media } });
+    await this.admit(
+      { ...jobSpec, responseId: queueId },
+      { replyTo: null, stream: false, media: { queueId, ...media } },
+    );
     return queueId;
   }
 
   private async admit<Payload extends object>(
-    order: JobOrder<Payload>,
+    jobSpec: JobSpec<Payload>,
     options: Pick<OpenRequest, 'replyTo' | 'stream' | 'media' | 'deadlineMs'>,
   ): Promise<JobQuote> {
     const { request, reply, disconnected } = this.model.http;
-    await this.steps.screen({ modality: order.definition.modality, payload: order.payload });
-    const { definition, deadlineMs, affinity, onlyWorkerId, responseId, preparation } = order;
+    await this.steps.screen({ modality: jobSpec.definition.modality, payload: jobSpec.payload });
+    const { definition, deadlineMs, affinity, onlyWorkerId, responseId, preparation } = jobSpec;
     const setHeaders = (quote: JobQuote): void => {
       if (this.model.input === null && !reply.raw.headersSent)
         void reply.headers(balanceHeaders(quote, request.caller));
@@ -248,7 +251,7 @@ export class LimitedModelRequest {
       ...options,
     };
     const quote = await admitAffordable(
-      order,
+      jobSpec,
       this.price,
       (payload, tried) =>
         this.steps.runner.admit({ ...job, ...prepared(payload, tried), bounds: tried.bounds, quote: tried }),

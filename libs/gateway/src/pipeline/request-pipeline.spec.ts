@@ -104,8 +104,8 @@ async function queue(scene: Scene, name: ModelName = { name: 'm', type: 'text' }
   const { http, headers } = exchangeOf();
   const run = async (): Promise<string> => {
     const limited = await (await pipeline.open(http, name)).limit();
-    const order = { definition, payload: { size: 2 }, bounds: noTokens, amountNano: 20n, ...(shrink && { shrink }) };
-    return await limited.queue(order, media);
+    const jobSpec = { definition, payload: { size: 2 }, bounds: noTokens, amountNano: 20n, ...(shrink && { shrink }) };
+    return await limited.queue(jobSpec, media);
   };
   const ended = await run().then(
     (queueId) => (expect(queueId).toEqual(expect.any(String)), null),

@@ -55,8 +55,8 @@ export class AudioController {
     const payload = { ...options, units };
     const { mediaDeadlineMs: deadlineMs } = this.config;
     const quoted = { bounds: { ...noTokens, units }, amountNano: quoteAudio(units, pricing) };
-    const order = { definition: audioJob, deadlineMs, payload, ...quoted };
-    const queueId = await limited.queue(order, { delivery: 'inline', inputArtifacts: [] });
+    const jobSpec = { definition: audioJob, deadlineMs, payload, ...quoted };
+    const queueId = await limited.queue(jobSpec, { delivery: 'inline', inputArtifacts: [] });
     return presentQueued({ modelId: opened.manifest.id, queueId });
   }
 

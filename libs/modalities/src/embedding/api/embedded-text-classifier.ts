@@ -27,8 +27,8 @@ export class EmbeddedTextClassifier extends TextClassifier {
     // Long texts are read in windows, each with tokens of its own around it.
     const tokens = maxEmbeddingTokens(payload, { maxInputTokens: Infinity, pricing: null });
     const bounds = { ...noTokens, promptTokens: windowShare * tokens };
-    const order = { definition: embeddingJob, payload, bounds, amountNano: 0n, deadlineMs };
-    const { collected } = await model.collect(order, () => new EmbeddingCollector(payload.texts.length));
+    const jobSpec = { definition: embeddingJob, payload, bounds, amountNano: 0n, deadlineMs };
+    const { collected } = await model.collect(jobSpec, () => new EmbeddingCollector(payload.texts.length));
     const rows = collected.all().map(numbersOf);
     return texts.map((_text, index) => rows[groupOf(index)] ?? []);
   }

@@ -74,9 +74,9 @@ export class InputTextEmbedder extends TextEmbedder {
       limit: async () => void (limited = await model.limit()),
       run: async (amountNano) => {
         if (limited === null) throw new Error('The limits of an embedding were not applied.');
-        const order = { definition: embeddingJob, payload, bounds, deadlineMs, amountNano };
+        const jobSpec = { definition: embeddingJob, payload, bounds, deadlineMs, amountNano };
         const { collected } = await limited
-          .collect(order, () => new EmbeddingCollector(1))
+          .collect(jobSpec, () => new EmbeddingCollector(1))
           .catch((error: unknown) => {
             throw named(error, param);
           });

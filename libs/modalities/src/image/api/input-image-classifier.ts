@@ -28,8 +28,8 @@ export class InputImageClassifier extends ImageClassifier {
 
   async classify(model: LimitedModelRequest, artifactId: string): Promise<{ sexual: number; isFlagged: boolean }> {
     const payload: ImageJobPayload = { ...plainImage('classify', [artifactId], 0), seeds: [] };
-    const order = { definition: imageJob, payload, bounds: noTokens, amountNano: 0n, deadlineMs };
-    const { collected } = await model.collect(order, () => new Scores());
+    const jobSpec = { definition: imageJob, payload, bounds: noTokens, amountNano: 0n, deadlineMs };
+    const { collected } = await model.collect(jobSpec, () => new Scores());
     if (collected.value === null) throw new PlatformError('INFERENCE_FAILED', 'The classes of an image are missing.');
     const sexual = adultScore(collected.value);
     return { sexual, isFlagged: sexual >= adultThreshold };

@@ -38,7 +38,7 @@ export class InputImageDescriber extends ImageDescriber {
     const payload = payloadOf(images.map(({ artifactId }) => artifactId));
     let limited: LimitedModelRequest | null = null;
     const units = { [descriptionUnit]: images.length };
-    const order = { definition: imageJob, payload, bounds: { ...noTokens, units }, deadlineMs };
+    const jobSpec = { definition: imageJob, payload, bounds: { ...noTokens, units }, deadlineMs };
     return {
       contentHash: hashOf(images.map(({ sha256 }) => sha256)),
       amountNano: quoteImages(units, pricing),
@@ -46,7 +46,7 @@ export class InputImageDescriber extends ImageDescriber {
       run: async (amountNano) => {
         if (limited === null) throw new Error('The limits of a description were not applied.');
         try {
-          const { collected } = await limited.collect({ ...order, amountNano }, () => new Descriptions());
+          const { collected } = await limited.collect({ ...jobSpec, amountNano }, () => new Descriptions());
           return collected.all(images.length);
         } catch (error) {
           throw named(error, param);

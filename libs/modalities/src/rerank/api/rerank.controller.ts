@@ -27,8 +27,8 @@ export class RerankController {
     const limited = await opened.limit();
     const limits = { maxInputTokens, pricing: limited.price.pricing };
     const bounds = { ...noTokens, promptTokens: maxRerankTokens(payload, limits) };
-    const order = { definition: rerankJob, payload, bounds, amountNano: quoteRerank(payload, limits) };
-    const { collected, usage } = await limited.collect(order, () => new ScoreCollector(payload.documents.length));
+    const jobSpec = { definition: rerankJob, payload, bounds, amountNano: quoteRerank(payload, limits) };
+    const { collected, usage } = await limited.collect(jobSpec, () => new ScoreCollector(payload.documents.length));
     return presentRerank({
       requestId: opened.jobId,
       modelId: opened.manifest.id,

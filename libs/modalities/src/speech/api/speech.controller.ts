@@ -37,8 +37,8 @@ export class SpeechController {
     }
     const amountNano = quoteSpeech(payload.text, limited.price.pricing);
     const bounds = { ...noTokens, units: { characters: countCharacters(payload.text) } };
-    const order = { definition: speechJob, payload, bounds, amountNano };
-    const job = await limited.start<SpeechJobPayload, SpeechEvent>(order, { stream: streaming });
+    const jobSpec = { definition: speechJob, payload, bounds, amountNano };
+    const job = await limited.start<SpeechJobPayload, SpeechEvent>(jobSpec, { stream: streaming });
     const { format } = payload;
     return await this.relays.open(http, job, {
       contentType: audioContentTypes[format],

@@ -73,9 +73,9 @@ async function measure(
 
 async function transcribe(
   limited: LimitedModelRequest,
-  order: { payload: TranscriptionJobPayload; amountNano: bigint; recording: RecordingInput },
+  jobSpec: { payload: TranscriptionJobPayload; amountNano: bigint; recording: RecordingInput },
 ): Promise<string> {
-  const { payload, amountNano, recording } = order;
+  const { payload, amountNano, recording } = jobSpec;
   const { deadlineMs, param } = recording;
   try {
     const bounds = boundTranscription(payload.maxSeconds);

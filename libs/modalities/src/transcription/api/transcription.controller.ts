@@ -86,11 +86,11 @@ export class TranscriptionController {
     const amountNano = quoteTranscription(quotedSeconds, limited.price.pricing);
     const payload = { ...options, artifactId, maxSeconds: quotedSeconds };
     const bounds = boundTranscription(quotedSeconds);
-    const order = { definition: transcriptionJob, payload, bounds, amountNano };
+    const jobSpec = { definition: transcriptionJob, payload, bounds, amountNano };
     return {
-      collect: async () => (await limited.collect(order, () => new Transcript())).collected,
+      collect: async () => (await limited.collect(jobSpec, () => new Transcript())).collected,
       stream: async () => {
-        const job = await limited.start<TranscriptionJobPayload, TranscriptionEvent>(order, { stream: true });
+        const job = await limited.start<TranscriptionJobPayload, TranscriptionEvent>(jobSpec, { stream: true });
         return this.pipeline.stream(job, new TranscriptStreamPresenter());
       },
     };

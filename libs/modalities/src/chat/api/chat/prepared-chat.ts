@@ -1,4 +1,4 @@
-import type { LimitedModelRequest, ModelRequest, OrderPreparation } from '#gateway';
+import type { LimitedModelRequest, ModelRequest, SpecPreparation } from '#gateway';
 import { type ChatJobPayload, chatJob } from '../../contract/chat.job.js';
 import type { ChatMessage } from '../../contract/chat.message.js';
 import { minChatNano } from '../../contract/chat.meter.js';
@@ -55,7 +55,7 @@ export class PreparedChat {
   }
 
   /** What is looked up between the admission of the job and its queue; undefined: nothing. */
-  preparation(observer?: WebObserver): OrderPreparation<ChatJobPayload> | undefined {
+  preparation(observer?: WebObserver): SpecPreparation<ChatJobPayload> | undefined {
     const { lookup } = this.sources;
     return lookup && preparationOf(lookup, { checked: this.checked, messages: this.messages, observer });
   }
@@ -75,7 +75,7 @@ export class PreparedChat {
 export function preparationOf(
   source: PromptSource,
   { checked, messages, observer }: { checked: CheckedChat; messages: ChatMessage[]; observer?: WebObserver },
-): OrderPreparation<ChatJobPayload> {
+): SpecPreparation<ChatJobPayload> {
   const complete = async (admitted: ChatJobPayload, signal: AbortSignal): Promise<ChatJobPayload> => {
     const found = await source.run(messages, { reservedNano: 0n, signal, observer });
     const { webSearches: _searches, webSearchNano: _price, webPages: _pages, ...withoutUse } = admitted;
