@@ -3,11 +3,13 @@ import { type DestinationStream, type LoggerOptions, pino } from 'pino';
 import { type LoggedError, serializeError } from './error-serializer.js';
 import { stdoutDestination } from './stdout-destination.js';
 
-/** Logger of all components. Never log prompts, outputs, keys or payloads. */
-export type Logger = pino.Logger;
-
-/** Injection token of the logger of the process. */
-export const Logger = Symbol('Logger');
+/**
+ * Logger of all components: the interface of pino, merged with a class that is its injection token. Never log prompts,
+ * outputs, keys or payloads.
+ */
+// oxlint-disable-next-line typescript/no-unsafe-declaration-merging -- pino makes every logger; the class is only the token.
+export interface Logger extends pino.Logger {}
+export abstract class Logger {}
 
 /** Of pino. */
 const warnLevel = 40;
