@@ -141,7 +141,7 @@ describe.skipIf(!redisAvailable)('a Redis with users', () => {
     await admin.call('ACL', 'SETUSER', 'sluice', '-subscribe');
     await expect(open()).rejects.toMatchObject({
       code: 'SERVICE_UNAVAILABLE',
-      message: expect.stringMatching(/lacks a right .*'subscribe'.*docs\/operations\.md/),
+      message: expect.stringMatching(/lacks a right .*'subscribe'.*docs\/operate\/operations\.md/),
     });
   });
 
