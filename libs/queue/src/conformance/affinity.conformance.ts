@@ -159,9 +159,11 @@ export function describeAffinity(world: () => World): void {
     it('run on the worker alone that they name, and wait for it while it has no room', async () => {
       const { api, log } = await openApi(100);
       const release = deferred<JobReport>();
-      await openWorker('worker-1', log);
+      const other = await openWorker('worker-1', log);
       await openWorker('worker-2', log, { policy: { concurrency: 1 }, handler: () => release.promise });
       await seesWorkers(api, 2);
+      // It runs a job for a worker that it does not know.
+      await seesWorkers(other.transport, 2);
       const first = await enqueueFor(api, 'worker-2');
       await until(() => log.runs.length === 1);
       const others = [await enqueueFor(api, 'worker-2'), await enqueueFor(api, 'worker-2')];
