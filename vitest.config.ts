@@ -34,7 +34,13 @@ export default defineConfig({
       {
         extends: true,
         // One module graph for all files of a worker: reloading the libraries for each file took longer than the tests.
-        test: { name: 'unit', include: [`${places}.spec.ts`], testTimeout: 30_000, isolate: false },
+        test: {
+          name: 'unit',
+          include: [`${places}.spec.ts`],
+          testTimeout: 120_000,
+          hookTimeout: 120_000,
+          isolate: false,
+        },
       },
       {
         extends: true,
