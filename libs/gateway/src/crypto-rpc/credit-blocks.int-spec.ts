@@ -213,6 +213,12 @@ describe('a block of credits', () => {
     }
   });
 
+  it('holds nothing when it is opened while the process ends', async () => {
+    const ticket = blocks.take(demand());
+    expect(await spent(() => Promise.resolve())).toBe(0n);
+    (await ticket).settle(20);
+  });
+
   it('comes back to the customer when its replica dies', async () => {
     const before = await ledger.balance(caller.accountId);
     const dead = openBlocks();

@@ -94,12 +94,17 @@ export class CreditBlocks implements OnApplicationShutdown {
     }
   }
 
-  /** Charges every block. Call it when no request runs any more. */
+  /** Charges every block, also one that is being opened ahead. Call it when no request runs any more. */
   async onApplicationShutdown(): Promise<void> {
     this.chargeAttempts = 1;
-    for (const block of [...this.blocks.keys()]) this.close(block);
     const timeout = new Promise((resolve) => setTimeout(resolve, maxCloseMs).unref());
-    await Promise.race([Promise.allSettled([...this.closings.keys()]), timeout]);
+    await Promise.race([this.closeAll(), timeout]);
+  }
+
+  private async closeAll(): Promise<void> {
+    await Promise.allSettled([...this.pools.values()].map(({ opening }) => opening));
+    for (const block of [...this.blocks.keys()]) this.close(block);
+    await Promise.allSettled([...this.closings.keys()]);
   }
 
   private poolOf({ caller: { apiKeyId, accountId }, network }: BlockDemand): Pool {
