@@ -1,4 +1,4 @@
-"""Creates a key that may spend a fraction of a cent a day, chats with it until it is refused, and deletes it.
+"""Creates a key that may spend a hundredth of a cent a day, chats with it until it is refused, and deletes it.
 
 Needs SLUICE_ADMIN_KEY. Uses the standard library only.
 """
@@ -21,7 +21,7 @@ def call(method, path, key, body=None):
         return json.load(response)
 
 
-limit = float(sys.argv[1]) if len(sys.argv) > 1 else 0.00002
+limit = float(sys.argv[1]) if len(sys.argv) > 1 else 0.0001
 key = call("POST", "api_keys", ADMIN_KEY, {
     "apiKeyType": "INFERENCE",
     "description": "spend-limited-key.py",
@@ -36,7 +36,7 @@ chat = {
     "max_completion_tokens": 16,
 }
 try:
-    for count in range(1, 51):
+    for count in range(1, 201):
         answer = call("POST", "chat/completions", key["apiKey"], chat)
         print(f"Chat {count} cost ${answer['cost']['usd']:.9f}.")
 except urllib.error.HTTPError as error:

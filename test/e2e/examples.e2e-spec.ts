@@ -80,8 +80,8 @@ async function run(name: string): Promise<{ stdout: string; stderr: string; code
 }
 
 describe('examples/', () => {
-  // `verify-attestation.mjs` is a module; tee.e2e-spec.ts calls it.
-  const called = ['verify-attestation.mjs'];
+  // Modules; tee.e2e-spec.ts calls them.
+  const called = ['verify-attestation.mjs', 'verify-receipt.mjs'];
 
   it('holds the files that run here, and its README names each of them', async () => {
     const files = (await readdir(sourcePath('examples'))).filter((name) => name !== 'README.md');
