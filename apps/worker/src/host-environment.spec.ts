@@ -22,7 +22,9 @@ it('gives a host no credentials, and the allocator settings only where it takes 
 
 it('maps images in huge pages, unless the operator has other tunables', () => {
   vi.stubEnv('GLIBC_TUNABLES', undefined);
-  expect(hostEnvironment({ family: 'modnet' })).toMatchObject({ GLIBC_TUNABLES: 'glibc.malloc.hugetlb=1' });
+  for (const family of ['modnet', 'stable-diffusion']) {
+    expect(hostEnvironment({ family })).toMatchObject({ GLIBC_TUNABLES: 'glibc.malloc.hugetlb=1' });
+  }
   expect(hostEnvironment({ family: 'decoder' })).not.toHaveProperty('GLIBC_TUNABLES');
   vi.stubEnv('GLIBC_TUNABLES', 'glibc.malloc.hugetlb=0');
   expect(hostEnvironment({ family: 'modnet' })).toMatchObject({ GLIBC_TUNABLES: 'glibc.malloc.hugetlb=0' });

@@ -23,8 +23,12 @@ const hugePages = { GLIBC_TUNABLES: 'glibc.malloc.hugetlb=1' };
  */
 const familiesOfImages: readonly string[] = ['esrgan', 'migan', 'modnet', 'u2net'];
 
+/** Families of diffusion, which take and free the same large buffers in every step. */
+const familiesOfSteps: readonly string[] = ['stable-diffusion', 'text-to-video-sd'];
+
 /** Environment of the process of a host. */
 export function hostEnvironment({ family }: Pick<HostLoadOptions, 'family'>): NodeJS.ProcessEnv {
-  if (!familiesOfImages.includes(family)) return childEnvironment({ ...credentials, ...allocatorSettings });
-  return childEnvironment(credentials, hugePages);
+  if (familiesOfImages.includes(family)) return childEnvironment(credentials, hugePages);
+  const defaults = familiesOfSteps.includes(family) ? hugePages : {};
+  return childEnvironment({ ...credentials, ...allocatorSettings }, defaults);
 }
