@@ -102,7 +102,7 @@ export class CreditBlocks implements OnApplicationShutdown {
   }
 
   private async closeAll(): Promise<void> {
-    await Promise.allSettled([...this.pools.values()].map(({ opening }) => opening));
+    for (const { opening } of this.pools.values()) await opening?.catch(() => undefined);
     for (const block of [...this.blocks.keys()]) this.close(block);
     await Promise.allSettled([...this.closings.keys()]);
   }

@@ -23,10 +23,7 @@ const maxTokensAround = 16;
 type EmbeddedInput = Pick<EmbeddingJobPayload, 'texts' | 'tokenIds'>;
 
 /** Returns the maximum number of tokens of the texts; longer texts are refused. */
-export function maxEmbeddingTokens(
-  { texts, tokenIds = [] }: EmbeddedInput,
-  { maxInputTokens }: PricedLimits,
-): number {
+export function maxEmbeddingTokens({ texts, tokenIds = [] }: EmbeddedInput, { maxInputTokens }: PricedLimits): number {
   const ofTexts = texts.map((text) => Buffer.byteLength(text) * maxTokensPerByte + maxTokensAround);
   const bounds = [...ofTexts, ...tokenIds.map((ids) => ids.length)];
   return bounds.reduce((sum, tokens) => sum + Math.min(maxInputTokens, tokens), 0);
