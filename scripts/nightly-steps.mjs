@@ -14,6 +14,12 @@ const readers = ['image', 'audio', 'video', 'document', 'archive', 'manifest', '
 export const nightlySteps = [
   { name: 'node-versions', about: 'unit tests on Node 22 and 24', command: suite('node-versions') },
   { name: 'tests', about: 'tests that are too long for .ci/run (*.nightly-spec.ts)', command: suite('nightly') },
+  {
+    name: 'full',
+    about: 'every integration and e2e test, on both queues',
+    command: suite('integration', 'e2e'),
+    env: { SLUICE_TEST_FULL: 'true' },
+  },
   { name: 'faults', about: 'all faults in full', command: suite('faults') },
   {
     name: 'simulation',

@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { convertInChild } from './convert-in-child.js';
 import { type SparseShape, writeSparseGguf, writeSparseSafetensors } from './sparse-models.js';
+import { itInFull } from '#test/extent';
 
 const small: SparseShape = {
   layers: 1,
@@ -43,20 +44,24 @@ describe('a conversion', () => {
     expect(peakBytes).toBeLessThan(outputLayerBytes);
   });
 
-  it('continues where it was killed, with the same files', { timeout: 600_000 }, async () => {
-    const [killed, whole] = [await folders(), await folders()];
-    await writeSparseGguf(killed.inputFolder, small);
-    const order = { kind: 'gguf', options: { weights: 'float32' }, inputFolder: killed.inputFolder } as const;
-    const journal = join(killed.outputFolder, 'model.onnx_data.resume');
-    const resumed = { ...order, outputFolder: killed.outputFolder, resumeKey: 'one' };
-    expect(await convertInChild(resumed, () => existsSync(journal))).toMatchObject({ peakBytes: null });
-    const { begunAt } = await convertInChild(resumed);
-    expect(begunAt).toBeGreaterThan(256e6);
-    await convertInChild({ ...order, outputFolder: whole.outputFolder });
-    const names = (await readdir(whole.outputFolder)).toSorted();
-    expect((await readdir(killed.outputFolder)).toSorted()).toEqual(names);
-    for (const name of names) {
-      expect(await digest(join(killed.outputFolder, name))).toBe(await digest(join(whole.outputFolder, name)));
-    }
-  });
+  itInFull(
+    'continues where it was killed, with the same files',
+    async () => {
+      const [killed, whole] = [await folders(), await folders()];
+      await writeSparseGguf(killed.inputFolder, small);
+      const order = { kind: 'gguf', options: { weights: 'float32' }, inputFolder: killed.inputFolder } as const;
+      const journal = join(killed.outputFolder, 'model.onnx_data.resume');
+      const resumed = { ...order, outputFolder: killed.outputFolder, resumeKey: 'one' };
+      expect(await convertInChild(resumed, () => existsSync(journal))).toMatchObject({ peakBytes: null });
+      const { begunAt } = await convertInChild(resumed);
+      expect(begunAt).toBeGreaterThan(256e6);
+      await convertInChild({ ...order, outputFolder: whole.outputFolder });
+      const names = (await readdir(whole.outputFolder)).toSorted();
+      expect((await readdir(killed.outputFolder)).toSorted()).toEqual(names);
+      for (const name of names) {
+        expect(await digest(join(killed.outputFolder, name))).toBe(await digest(join(whole.outputFolder, name)));
+      }
+    },
+    600_000,
+  );
 });

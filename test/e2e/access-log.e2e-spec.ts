@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parseNanos } from '#common';
 import { type Platform, startPlatform } from '#test/platform';
 import { stopConsistently } from '#test/stop-consistently';
+import { itInFull } from '#test/extent';
 
 /* What an operator finds in the log of the api about a request whose id a caller quotes. */
 
@@ -139,7 +140,7 @@ describe('the access log of the api', () => {
     await platform.closedJobs();
   });
 
-  it('has a line about a request that no worker can serve', async () => {
+  itInFull('has a line about a request that no worker can serve', async () => {
     await platform.kill('worker', 'SIGTERM');
     const deadline = performance.now() + 30_000;
     for (;;) {

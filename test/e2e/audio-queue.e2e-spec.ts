@@ -7,6 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Platform, startPlatform } from '#test/platform';
 import { stopConsistently } from '#test/stop-consistently';
 import { installTinyKokoro } from '#test/tiny-voice';
+import { itInFull } from '#test/extent';
 
 /* Long texts through the whole platform (`/audio/queue` and its follow-up routes), on a tiny model that hums. */
 
@@ -120,7 +121,7 @@ describe('a long text', () => {
     expect(await answer('/audio/complete', { ...job, model: 'other' })).toMatchObject({ status: 404 });
   });
 
-  it('is spoken again when its worker is killed, and charged once', async () => {
+  itInFull('is spoken again when its worker is killed, and charged once', async () => {
     const prompt = Array.from({ length: 400 }, () => chapter).join('\n\n');
     const job = await queue({ prompt });
     const deadline = performance.now() + 30_000;

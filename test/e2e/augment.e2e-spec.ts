@@ -8,6 +8,7 @@ import { expectInvariant } from '#test/invariant';
 import { pdfFile } from '#test/pdf-file';
 import { type Platform, startPlatform } from '#test/platform';
 import { stopConsistently } from '#test/stop-consistently';
+import { itInFull } from '#test/extent';
 
 /* Search, pages and files through the whole platform; a site of the test is search server and page at once. */
 
@@ -240,7 +241,7 @@ describe('augment', () => {
     expect(row).toEqual({ state: 'cancelled', error_code: 'JOB_CANCELLED', charged_nano: '0' });
   });
 
-  it('costs nothing when its api dies', async () => {
+  itInFull('costs nothing when its api dies', async () => {
     waiting.splice(0);
     const asked = post('scrape', { url: `${siteUrl}/slow` }).catch(() => null);
     await expect.poll(() => waiting.length, { timeout: 20_000 }).toBe(1);

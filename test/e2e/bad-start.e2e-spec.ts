@@ -113,29 +113,33 @@ describe('a process', () => {
     },
   );
 
-  it.each([
-    ['a port that nobody listens on', (url: URL) => (url.port = '1'), /Connections are refused|host cannot be reached/],
+  it.each<[string, (url: URL) => void, App, string[], RegExp]>([
+    [
+      'a port that nobody listens on',
+      (url) => (url.port = '1'),
+      'api',
+      ['accounts', 'list'],
+      /Connections are refused|host cannot be reached/,
+    ],
     [
       'an unknown host',
-      (url: URL) => (url.hostname = 'nobody.invalid'),
+      (url) => (url.hostname = 'nobody.invalid'),
+      'ops',
+      ['migrate'],
       /host is unknown|cannot be (resolved|reached)/,
     ],
-    ['an unknown database', (url: URL) => (url.pathname = '/nothing'), /This database does not exist/],
-  ])('%s in DATABASE_URL is one plain line with the way out', async (_, change, text) => {
+    ['an unknown database', (url) => (url.pathname = '/nothing'), 'api', ['migrate'], /This database does not exist/],
+  ])('%s in DATABASE_URL is one plain line with the way out', async (_, change, app, command, text) => {
     const url = new URL(database.url);
     change(url);
     const env = { DATABASE_URL: url.href, SLUICE_SECRET_KEY: secretKey };
-    for (const app of ['api', 'ops'] as const) {
-      const started = start(app, env);
-      expect(await started.ended, app).toBe(1);
-      expect(started.lines.at(-1)).toMatch(text);
-      expect(started.said).not.toMatch(/\n\s+at |"stack"/);
-    }
-    for (const line of [['accounts', 'list'], ['migrate']]) {
-      const { code, stderr } = await startSluice(line, { PATH: process.env.PATH, ...env }).finished;
-      expect({ code, lines: stderr.trim().split('\n').length }, stderr).toEqual({ code: 1, lines: 1 });
-      expect(stderr).toMatch(text);
-    }
+    const started = start(app, env);
+    expect(await started.ended).toBe(1);
+    expect(started.lines.at(-1)).toMatch(text);
+    expect(started.said).not.toMatch(/\n\s+at |"stack"/);
+    const { code, stderr } = await startSluice(command, { PATH: process.env.PATH, ...env }).finished;
+    expect({ code, lines: stderr.trim().split('\n').length }, stderr).toEqual({ code: 1, lines: 1 });
+    expect(stderr).toMatch(text);
   });
 
   it('warns of SLUICE_ variables that no process reads', async () => {

@@ -13,6 +13,7 @@ import { installTinyModel } from '#test/tiny-models';
 import { tinyRerankerFolder } from '#test/tiny-reranker';
 import { WeightsServer } from '#test/weights-server';
 import { startSluice } from './sluice-command.js';
+import { itInFull } from '#test/extent';
 
 /* The built command line in processes of its own, as operators run it. */
 
@@ -82,7 +83,7 @@ describe('the command line', () => {
     expect(result['promptTokens']).toBeGreaterThan(0);
   });
 
-  it('measures what a model loses against another precision of its weights', async () => {
+  itInFull('measures what a model loses against another precision of its weights', async () => {
     const folder = join(home, 'tiny-decoder');
     await mkdir(folder);
     await copyTinyDecoder('llama', folder);
@@ -132,7 +133,7 @@ describe('the command line', () => {
     expect(forPeople.stdout).toMatch(/^tiny-llama +\S+ \S+ +cpu$/m);
   });
 
-  it('fails on a machine where no provider of the list works', async () => {
+  itInFull('fails on a machine where no provider of the list works', async () => {
     await installTinyModel(home);
     const { code, stdout, stderr } = await startIn({ SLUICE_PROVIDERS: 'cuda' }, 'doctor').finished;
     expect(code, stderr).toBe(1);
@@ -165,7 +166,7 @@ describe('the command line', () => {
     for (const value of Object.values(result.cosines)) expect(Math.abs(value)).toBeLessThanOrEqual(1);
   });
 
-  it('adds a reranker from the folder of its weights, and scores documents', async () => {
+  itInFull('adds a reranker from the folder of its weights, and scores documents', async () => {
     const folder = fileURLToPath(tinyRerankerFolder('tiny-modernbert-reranker'));
     const added = await run('models', 'add', folder, '--id', 'own-reranker', '--json');
     expect(added.code, added.stderr).toBe(0);
@@ -177,7 +178,7 @@ describe('the command line', () => {
     expect(stdout).toMatch(/score for "How many people live in Berlin\?"\n {2}[01]\.\d{3} of "Berlin has/);
   });
 
-  it('generates music and video, and writes the files to the given path', async () => {
+  itInFull('generates music and video, and writes the files to the given path', async () => {
     await installTinyMusicgen(home);
     await installTinyTextToVideo(home);
     const made = join(home, 'made');

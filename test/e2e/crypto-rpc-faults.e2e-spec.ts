@@ -2,6 +2,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { type Platform, startPlatform } from '#test/platform';
 import { RpcNode } from '#test/rpc-node';
 import { stopConsistently } from '#test/stop-consistently';
+import { transportsFor } from '#test/extent';
 
 /* What becomes of the money of calls when a process dies, on both stores. */
 
@@ -24,7 +25,7 @@ async function post(id: number): Promise<Response> {
 const balanceStatement = `SELECT usd_nano, diem_held_nano + bundled_held_nano + usd_held_nano AS held FROM balances`;
 const balances = () => platform.query<{ usd_nano: string; held: string }>(balanceStatement);
 
-describe.each(['postgres', 'redis'] as const)('calls of nodes with the queue in %s', (transport) => {
+describe.each(transportsFor('redis'))('calls of nodes with the queue in %s', (transport) => {
   it('charge what was answered once, also when the api is told to stop', async () => {
     node = await RpcNode.start();
     const api = { SLUICE_RPC_UPSTREAMS: `ethereum-mainnet=${node.url}`, SLUICE_RPC_CONCURRENT: '4' };

@@ -7,12 +7,10 @@ import OpenAI from 'openai';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Platform, startPlatform } from '#test/platform';
 import { stopConsistently } from '#test/stop-consistently';
-import { redisAvailable } from '#test/redis';
 import { installTinyEncoder, tinyEncoderReference, tinyEncoderSize, vectorOf } from '#test/tiny-encoder';
+import { itInFull, transportsFor } from '#test/extent';
 
 /* Embeddings through the real processes, on a tiny encoder with vectors from the reference implementation. */
-
-const transports = redisAvailable ? (['postgres', 'redis'] as const) : (['postgres'] as const);
 
 const reference = tinyEncoderReference();
 const expected = reference.vectors.mean.map(vectorOf);
@@ -102,7 +100,7 @@ async function underWay(): Promise<void> {
   throw new Error('the job did not start');
 }
 
-describe.each(transports)('embeddings over %s', (transport) => {
+describe.each(transportsFor('postgres'))('embeddings over %s', (transport) => {
   open(transport);
 
   it('reach the official client as base64, in the order of the texts', async () => {
@@ -246,7 +244,7 @@ function describeOnce(): void {
     });
   });
 
-  it('are computed by another worker when theirs dies', async () => {
+  itInFull('are computed by another worker when theirs dies', async () => {
     const input = Array.from({ length: 2_048 }, (_value, place) => (place === 7 ? 'Hello.' : longText));
     const answer = client.embeddings.create({ model: slowModel, input });
     await underWay();

@@ -5,15 +5,13 @@ import { nanosPerUsd } from '#common';
 import { PrismaService } from '#platform/prisma';
 import { expectInvariant } from '#test/invariant';
 import { type Platform, startPlatform } from '#test/platform';
-import { redisAvailable } from '#test/redis';
 import { unboundLimits } from '#test/unbound-limits';
-
-const transports = redisAvailable ? (['redis', 'postgres'] as const) : (['postgres'] as const);
+import { transportsFor } from '#test/extent';
 
 /** Chats of the first account, all admitted when the other account sends its own. */
 const chats = 24;
 
-describe.each(transports)('chats of two accounts, with the queue in %s', (transport) => {
+describe.each(transportsFor('postgres'))('chats of two accounts, with the queue in %s', (transport) => {
   let platform: Platform;
   let otherKey: string;
 

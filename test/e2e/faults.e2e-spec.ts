@@ -3,6 +3,7 @@ import { deterministicWords } from '#test/deterministic-engine';
 import { expectInvariant } from '#test/invariant';
 import { type Platform, type PlatformOptions, startPlatform } from '#test/platform';
 import { dechunk, postText, RawConnection } from '#test/raw-http';
+import { itInFull } from '#test/extent';
 
 /* Streams byte by byte, and what clients see when something dies, stalls or stops. */
 
@@ -143,7 +144,7 @@ describe('when something dies', () => {
     await target.closedJobs();
   });
 
-  it('the job of an API replica killed during a stream is cancelled by the worker', async () => {
+  itInFull('the job of an API replica killed during a stream is cancelled by the worker', async () => {
     const target = running();
     const raw = await openStream(target, chat('[[tokens=5000 delay=20]]'));
     await raw.until(/"content":"\w/);
@@ -155,24 +156,30 @@ describe('when something dies', () => {
     await target.untilOnline();
   });
 
-  it('a worker killed during a stream leaves the client an error and no open job', async () => {
-    const target = running();
-    const raw = await openStream(target, chat('[[tokens=5000 delay=20]]'));
-    await raw.until(/"content":"\w/);
-    await target.kill('worker');
-    const frames = framesOf(await raw.until(/\r\n0\r\n\r\n$/));
-    expect(frames.at(-1)).toContain('"error"');
-    expect(frames).not.toContain('data: [DONE]');
-    // It waits for another worker, in vain and free of charge.
-    const unanswered = await post(target, chat('Nobody there'));
-    expect(unanswered.status).toBe(503);
-    expect(unanswered.headers.get('retry-after')).toBe('30');
-    expect(await unanswered.json()).toMatchObject({ error: { code: 'MODEL_OFFLINE' } });
-    // Maximum time that a row of a killed worker stays open.
-    const job = (await target.closedJobs(20_000)).find(({ request_id: id }) => id === unanswered.headers.get('cf-ray'));
-    expect(job).toMatchObject({ state: 'cancelled', completion_tokens: 0 });
-    await expectInvariant(target);
-  }, 90_000);
+  itInFull(
+    'a worker killed during a stream leaves the client an error and no open job',
+    async () => {
+      const target = running();
+      const raw = await openStream(target, chat('[[tokens=5000 delay=20]]'));
+      await raw.until(/"content":"\w/);
+      await target.kill('worker');
+      const frames = framesOf(await raw.until(/\r\n0\r\n\r\n$/));
+      expect(frames.at(-1)).toContain('"error"');
+      expect(frames).not.toContain('data: [DONE]');
+      // It waits for another worker, in vain and free of charge.
+      const unanswered = await post(target, chat('Nobody there'));
+      expect(unanswered.status).toBe(503);
+      expect(unanswered.headers.get('retry-after')).toBe('30');
+      expect(await unanswered.json()).toMatchObject({ error: { code: 'MODEL_OFFLINE' } });
+      // Maximum time that a row of a killed worker stays open.
+      const job = (await target.closedJobs(20_000)).find(
+        ({ request_id: id }) => id === unanswered.headers.get('cf-ray'),
+      );
+      expect(job).toMatchObject({ state: 'cancelled', completion_tokens: 0 });
+      await expectInvariant(target);
+    },
+    90_000,
+  );
 });
 
 describe('when the API is told to stop', () => {
@@ -192,7 +199,7 @@ describe('when the API is told to stop', () => {
     expect((await ended).code).toBe(0);
   });
 
-  it('streams that do not finish in time end with an error frame', async () => {
+  itInFull('streams that do not finish in time end with an error frame', async () => {
     const target = running();
     await target.start('api');
     await target.untilOnline();

@@ -4,6 +4,7 @@ import { newRequestId } from '#common';
 import { expectInvariant } from '#test/invariant';
 import { type Platform, startPlatform } from '#test/platform';
 import { dechunk, postText, RawConnection } from '#test/raw-http';
+import { itInFull, transportsFor } from '#test/extent';
 
 /*
  * `Idempotency-Key` through the real processes: one run, one charge and the same response, even after disconnects and
@@ -34,7 +35,7 @@ function newKey(): string {
   return `key-${newRequestId('E2E')}-${keys}`;
 }
 
-describe.each(['postgres', 'redis'] as const)('an idempotency key, with the queue on %s', (transport) => {
+describe.each(transportsFor('redis'))('an idempotency key, with the queue on %s', (transport) => {
   let platform: Platform;
 
   beforeAll(async () => {
@@ -248,7 +249,7 @@ describe.each(['postgres', 'redis'] as const)('an idempotency key, with the queu
     expect(runs).toBe(1);
   });
 
-  it('keeps its response when the replica that sent it is killed', async () => {
+  itInFull('keeps its response when the replica that sent it is killed', async () => {
     const chat = { key: newKey(), content: 'Survive [[tokens=20]]', stream: true };
     const first = await post(chat);
     await platform.kill('api');
@@ -258,7 +259,7 @@ describe.each(['postgres', 'redis'] as const)('an idempotency key, with the queu
     expect((await post(chat)).body).toBe(first.body);
   });
 
-  it('is neither blocked nor run twice when its replica is killed during the request', async () => {
+  itInFull('is neither blocked nor run twice when its replica is killed during the request', async () => {
     const chat = { key: newKey(), content: 'Die with me [[tokens=400 delay=20]]' };
     const runs = await runsOf(async () => {
       const first = post(chat).catch(() => null);

@@ -6,12 +6,10 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { decodeImage, encodeImage, type Pixels } from '#media';
 import { type Platform, startPlatform } from '#test/platform';
 import { stopConsistently } from '#test/stop-consistently';
-import { redisAvailable } from '#test/redis';
 import { installTinyImages } from '#test/tiny-images';
+import { transportsFor } from '#test/extent';
 
 /* Images through the real processes, on models with predictable outputs. */
-
-const transports = redisAvailable ? (['postgres', 'redis'] as const) : (['postgres'] as const);
 
 let platform: Platform;
 let client: OpenAI;
@@ -94,7 +92,7 @@ const unchecked = ['is-blurred', 'is-content-violation', 'is-adult-model-content
 
 const paint = { model: 'tiny-painter', prompt: 'a red bird', width: 16, height: 16, safe_mode: false };
 /** Long enough to be interrupted: a few seconds. */
-const longGeneration = { ...paint, width: 64, height: 64, steps: 150 };
+const longGeneration = { ...paint, width: 64, height: 64, steps: 40 };
 
 async function running(): Promise<void> {
   for (let look = 0; look < 400; look++) {
@@ -104,7 +102,7 @@ async function running(): Promise<void> {
   throw new Error('the job did not start');
 }
 
-describe.each(transports)('images over %s', (transport) => {
+describe.each(transportsFor('postgres'))('images over %s', (transport) => {
   open(transport);
 
   it('are upscaled two and four times, from a form, base64 and a data URL', async () => {

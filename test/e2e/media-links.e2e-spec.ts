@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Platform, startPlatform } from '#test/platform';
 import { startS3, type TestS3 } from '#test/s3';
 import { type ArtifactStore, createArtifactStore, DownloadLinks } from '#storage';
+import { itInFull } from '#test/extent';
 
 /* Media as a worker would store it, served by the real API to holders of a link. */
 
@@ -53,7 +54,7 @@ describe.each(stores)('download links to media in %s', (_name, open) => {
     expect(Buffer.from(await part.arrayBuffer()).equals(video.subarray(1_000_000))).toBe(true);
   });
 
-  it('stay valid after a restart of the API', async () => {
+  itInFull('stay valid after a restart of the API', async () => {
     const { url } = await linked();
     await platform.kill('api');
     await platform.start('api');

@@ -5,21 +5,19 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { deterministicManifest, installDeterministicModel } from '#test/deterministic-model';
 import { expectInvariant } from '#test/invariant';
 import { type Platform, startPlatform } from '#test/platform';
-import { redisAvailable } from '#test/redis';
 import { stopConsistently } from '#test/stop-consistently';
 import { ChatStreamReader } from '../faults/chat-caller.js';
 import { type FinishedCommand, startSluice } from './sluice-command.js';
+import { itInFull, transportsFor } from '#test/extent';
 
 /* Operators place models in pools with the built command line while the platform runs. */
-
-const transports = redisAvailable ? (['postgres', 'redis'] as const) : (['postgres'] as const);
 
 interface Placements {
   placements: { modelId: string; pool: string; pinned: boolean; ready: number; workersOfPool: number }[];
   workers: { pools: string[]; models: { modelId: string; state: string; memory?: { cpu?: number } }[] }[];
 }
 
-describe.each(transports)('models in pools, with the queue on %s', (transport) => {
+describe.each(transportsFor('redis'))('models in pools, with the queue on %s', (transport) => {
   let platform: Platform;
   let home: string;
 
@@ -99,7 +97,7 @@ describe.each(transports)('models in pools, with the queue on %s', (transport) =
     await expectInvariant(platform);
   });
 
-  it('are loaded again by a restarted worker', async () => {
+  itInFull('are loaded again by a restarted worker', async () => {
     await sluice('place', 'placed', '--pool', 'large', '--replicas', '1');
     await until('the placed model serves requests', async () => (await chat('placed')).status === 200);
     await platform.kill('worker');

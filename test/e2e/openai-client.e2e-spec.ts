@@ -3,11 +3,9 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { deterministicWords } from '#test/deterministic-engine';
 import { type Platform, startPlatform } from '#test/platform';
 import { stopConsistently } from '#test/stop-consistently';
-import { redisAvailable } from '#test/redis';
+import { transportsFor } from '#test/extent';
 
 /* The official client against the real processes, on the deterministic engine. */
-
-const transports = redisAvailable ? (['postgres', 'redis'] as const) : (['postgres'] as const);
 
 let platform: Platform;
 let client: OpenAI;
@@ -29,7 +27,7 @@ function user(content: string): OpenAI.ChatCompletionMessageParam[] {
   return [{ role: 'user', content }];
 }
 
-describe.each(transports)('the official client over %s', (transport) => {
+describe.each(transportsFor('redis'))('the official client over %s', (transport) => {
   open(transport);
 
   it('chats', async () => {

@@ -5,7 +5,7 @@ import { createGunzip, createGzip, constants } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { addressOfPublicKey, canonicalJson, recoverAddress, verifyReceipt } from '#tee';
 import { type Platform, startPlatform } from '#test/platform';
-import { redisAvailable } from '#test/redis';
+import { transportsFor } from '#test/extent';
 import { startSluice } from './sluice-command.js';
 import { stopConsistently } from '#test/stop-consistently';
 
@@ -63,8 +63,8 @@ const odd = (stream: boolean) =>
     `{ "stream":${stream},\r\n\t"messages":[{"content":"caf\\u00e9 — ${'words '.repeat(10)}[[tokens=120]]","role":"user"}], "model" : "${model}" ,"max_completion_tokens":130}`,
   );
 
-for (const transport of ['postgres', 'redis'] as const) {
-  describe.runIf(transport === 'postgres' || redisAvailable)(`attestation over ${transport}`, () => {
+for (const transport of transportsFor('postgres')) {
+  describe(`attestation over ${transport}`, () => {
     let platform: Platform;
     let proxy: { url: string; server: Server };
 

@@ -9,6 +9,7 @@ import { expectInvariant } from '#test/invariant';
 import { type Platform, startPlatform } from '#test/platform';
 import { stopConsistently } from '#test/stop-consistently';
 import { installTinyInterpolator, installTinyUpscaler } from '#test/tiny-video';
+import { itInFull } from '#test/extent';
 
 /* Videos through the whole platform, on tiny models with predictable frames. */
 
@@ -403,7 +404,7 @@ describe('a job whose processes die', () => {
     }
   }
 
-  it('runs again when its worker is killed, survives restarts of all others, and is charged once', async () => {
+  itInFull('runs again when its worker is killed, survives restarts of all others, and is charged once', async () => {
     const job = await queue(long());
     await untilPercent(job, 1);
     await platform.kill('worker');
@@ -424,7 +425,7 @@ describe('a job whose processes die', () => {
     expect(made).toMatchObject({ frames: 300 });
   });
 
-  it('fails without a charge when its workers are killed twice', async () => {
+  itInFull('fails without a charge when its workers are killed twice', async () => {
     const job = await queue(long());
     for (let death = 0; death < 2; death++) {
       // Progress never decreases: values above that of the first worker belong to the second one.

@@ -7,6 +7,7 @@ import { deterministicManifest, installDeterministicModel } from '#test/determin
 import { expectInvariant } from '#test/invariant';
 import { type Platform, startPlatform } from '#test/platform';
 import { SearchServer } from '#test/search-server';
+import { itInFull } from '#test/extent';
 
 /* Web search in chats. The deterministic engine echoes the message that reached the model. */
 
@@ -367,7 +368,7 @@ describe('a request that cannot search', () => {
 });
 
 describe('a process that dies while a chat searches', () => {
-  it('costs nothing where it is the api', async () => {
+  itInFull('costs nothing where it is the api', async () => {
     const release = web.hold();
     const asked = chat('When is high water?', { enable_web_search: 'on' }).catch(() => null);
     await expect.poll(() => web.open).toBe(1);

@@ -107,7 +107,7 @@ function maxAtOnce(tokens: UsedTokens[]): number {
 describeFault(
   'F14',
   {
-    transports: ['redis', 'postgres'],
+    transports: amount({ full: ['redis', 'postgres'], quick: ['redis'] }),
     replicas: { api: replicas },
     limits: 'contract',
     env: { SLUICE_RATE_LIMITS: 'true', SLUICE_ABUSE_FAILURES: '0' },

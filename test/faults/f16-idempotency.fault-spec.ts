@@ -64,7 +64,9 @@ async function jobCount(platform: Platform): Promise<number> {
   return (await readLedger(platform)).length;
 }
 
-describeFault('F16', { replicas: { api: 3 }, transports: ['redis', 'postgres'] }, (running) => {
+const transports = amount<('redis' | 'postgres')[]>({ full: ['redis', 'postgres'], quick: ['postgres'] });
+
+describeFault('F16', { replicas: { api: 3 }, transports }, (running) => {
   it(`${atOnce} equal concurrent requests run once and get equal responses, ${bursts} times`, async () => {
     const platform = running();
     for (let burst = 0; burst < bursts; burst += 1) {

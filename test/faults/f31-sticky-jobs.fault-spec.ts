@@ -48,7 +48,11 @@ async function untilSticky(platform: Platform): Promise<void> {
 
 describeFault(
   'F31',
-  { transports: ['redis', 'postgres'], replicas: { worker: 2 }, env: { SLUICE_AFFINITY_MS: String(stickyMs) } },
+  {
+    transports: amount({ full: ['redis', 'postgres'], quick: ['redis'] }),
+    replicas: { worker: 2 },
+    env: { SLUICE_AFFINITY_MS: String(stickyMs) },
+  },
   (running) => {
     it(`killing a worker costs the sticky jobs that wait for it no more than their delay: ${kills} kills`, async () => {
       const platform = running();

@@ -18,7 +18,7 @@ const names = { own: 'other', victim: 'tiny-llama' };
 const models = [{ id: names.victim }, { id: names.own, seed: 2 }];
 const secret = 'A secret of another pool';
 
-const transports = ['redis', 'postgres'] as const;
+const transports = amount<('redis' | 'postgres')[]>({ full: ['redis', 'postgres'], quick: ['redis'] });
 
 describeFault('F33', { transports, models, unnamed: [names.own] }, (running, transport) => {
   it('gets nothing that its pool may not have, and no caller pays for it', async () => {

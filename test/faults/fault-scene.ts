@@ -10,8 +10,8 @@ import { installTinyModel } from '#test/tiny-models';
 /** `npm test -- faults --quick`: every suite, with fewer trials and shorter outages. */
 export const isQuick = process.env.SLUICE_TEST_FAULTS === 'quick';
 
-/** Number of trials, or length of an outage. */
-export function amount({ full, quick }: { full: number; quick: number }): number {
+/** Number of trials, length of an outage, or queues to run on. */
+export function amount<Amount>({ full, quick }: { full: Amount; quick: Amount }): Amount {
   return isQuick ? quick : full;
 }
 

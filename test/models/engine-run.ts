@@ -14,6 +14,8 @@ export interface GeneratedText {
   cachedTokens: number;
   completionTokens: number;
   finishReason: string | null;
+  /** Of each token, where the request wants log-probabilities. */
+  tokens: string[];
   logprobs: number[];
 }
 
@@ -25,6 +27,8 @@ export class EngineRun {
   private constructor(private readonly model: InstalledModel) {}
 
   private engine!: TextGenerationEngine;
+  /** Whether this processor computes the model's texts to the same bits in any batch. */
+  isBatchInvariant = false;
 
   static async load(model: InstalledModel, slots = 16): Promise<EngineRun> {
     const run = new EngineRun(model);
@@ -36,6 +40,7 @@ export class EngineRun {
       },
     );
     run.engine = loaded.engine as TextGenerationEngine;
+    run.isBatchInvariant = loaded.batchInvariant === true;
     return run;
   }
 
@@ -51,12 +56,14 @@ export class EngineRun {
       cachedTokens: 0,
       completionTokens: 0,
       finishReason: null,
+      tokens: [],
       logprobs: [],
     };
     return new Promise((resolve, reject) => {
       this.listeners.set(id, (event) => {
         if (event.type === 'text-delta') {
           result.text += event.text;
+          result.tokens.push(...(event.logprobs ?? []).map(({ token }) => token));
           result.logprobs.push(...(event.logprobs ?? []).map(({ logprob }) => logprob));
         } else if (event.type === 'choice-finished') result.finishReason = event.finishReason;
         else if (event.type === 'failed') reject(new Error(event.error.message));

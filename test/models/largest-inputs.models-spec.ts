@@ -15,7 +15,7 @@ import { installedWeights, weightsHome } from './starter-weights.js';
 /*
  * The largest input that the routes accept, one more, and the memory that the host of the model takes for the first, on
  * real weights. What takes minutes is in largest-inputs.nightly-spec.ts, other families in
- * test/e2e/largest-inputs.e2e-spec.ts.
+ * test/e2e/largest-inputs.nightly-spec.ts.
  */
 
 const chatModel = 'stories-15m';
@@ -25,7 +25,7 @@ const served = new ServedPlatform({
   home: weightsHome,
   install: async () => {
     await writeFile(policyFile, 'classifier: { model: toxicity-bert-tiny, threshold: 1 }\n');
-    const ids = [chatModel, 'pp-ocr-v4', 'coco-ssd', 'toxicity-bert-tiny', 'nsfw-mobilenet', 'tiny-tts', 'u2netp'];
+    const ids = [chatModel, 'pp-ocr-v4', 'coco-ssd', 'toxicity-bert-tiny', 'nsfw-mobilenet', 'u2netp'];
     const manifests = [];
     for (const id of ids) manifests.push((await installedWeights(id)).manifest);
     return manifests;
@@ -38,21 +38,6 @@ afterAll(() => rm(policyFile, { force: true }));
 const tooManyPixels = { status: 422, message: /33177600/ };
 
 const inputs: LargestInput[] = [
-  {
-    family: 'tiny-tts: 4,096 characters without a full stop',
-    model: 'tiny-tts',
-    path: '/audio/speech',
-    bodies: () => {
-      const body = { model: 'tiny-tts', response_format: 'pcm' };
-      return Promise.resolve([
-        { ...body, input: endlessSentence(4_096) },
-        { ...body, input: endlessSentence(4_097) },
-      ]);
-    },
-    refusal: { status: 400, message: /4096/ },
-    maxPeak: 700,
-    maxWorkerPeak: 300,
-  },
   {
     family: 'pp-ocr: 33.2 megapixels in a chat',
     model: 'pp-ocr-v4',

@@ -96,9 +96,9 @@ async function wordErrorRate(texts: readonly string[], voice: { model: string; v
 
 describe('speech and back', () => {
   it.each([
-    ['kokoro-82m', 'af_sky', sentences.filter((_, index) => index % 2 === 0), 0.15],
+    ['kokoro-82m', 'af_sky', sentences.filter((_, index) => index % 4 === 0), 0.15],
     ['kokoro-82m', 'bf_emma', sentences.slice(0, 6), 0.2],
-    ['tiny-tts', 'male', sentences, 0.25],
+    ['tiny-tts', 'male', sentences.filter((_, index) => index % 2 === 1), 0.25],
   ])(
     'is understood when %s speaks as %s',
     async (model, voice, texts, bound) => {

@@ -1,54 +1,18 @@
-import { execFile } from 'node:child_process';
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { expectInvariant } from '#test/invariant';
 import { type Platform, startPlatform } from '#test/platform';
 import { installedWeights, weightsHome } from './starter-weights.js';
+import { asDataUrl, makeVideo, probe, quiet, run } from './video-job.js';
 
 /* Videos with the published weights over HTTP, inspected with ffprobe and ffmpeg. */
 
-const run = promisify(execFile);
-const quiet = ['-hide_banner', '-loglevel', 'error', '-y'];
-
-let scratch: string;
 let platform: Platform;
+let scratch: string;
 
-async function post(path: string, body: object): Promise<Response> {
-  const headers = { authorization: `Bearer ${platform.inferenceKey}`, 'content-type': 'application/json' };
-  return await fetch(`${platform.baseUrl}${path}`, { method: 'POST', headers, body: JSON.stringify(body) });
-}
-
-/** Queues a job, waits for it, and writes the video to a file. */
-async function make(name: string, body: object): Promise<string> {
-  const queued = await post('/video/queue', body);
-  const { model, queue_id } = (await queued.json()) as { model: string; queue_id: string };
-  expect(queued.status).toBe(200);
-  const deadline = performance.now() + 300_000;
-  for (;;) {
-    const response = await post('/video/retrieve', { model, queue_id });
-    if (response.headers.get('content-type') === 'video/mp4') {
-      const path = join(scratch, name);
-      await writeFile(path, Buffer.from(await response.arrayBuffer()));
-      return path;
-    }
-    const answer = (await response.json()) as { status?: string };
-    if (answer.status !== 'PROCESSING' || performance.now() > deadline) throw new Error(JSON.stringify(answer));
-    await new Promise((resolve) => setTimeout(resolve, 250));
-  }
-}
-
-async function probe(path: string) {
-  const args = ['-v', 'error', '-count_frames', '-show_streams', '-of', 'json', path];
-  const { streams } = JSON.parse((await run('ffprobe', args)).stdout) as {
-    streams: { codec_type: string; codec_name: string; width?: number; height?: number; nb_read_frames: string }[];
-  };
-  return streams.map(({ codec_type, codec_name, width, height, nb_read_frames }) =>
-    codec_type === 'video' ? { codec_name, width, height, frames: Number(nb_read_frames) } : { codec_name },
-  );
-}
+const make = (name: string, body: object) => makeVideo(platform, join(scratch, name), body);
 
 /** PSNR of two videos in dB, independent of their colour format. */
 async function psnr(left: string, right: string): Promise<number> {
@@ -57,9 +21,6 @@ async function psnr(left: string, right: string): Promise<number> {
   const { stderr } = await run('ffmpeg', args);
   return Number(/average:([0-9.]+)/.exec(stderr)?.[1]);
 }
-
-const asDataUrl = async (path: string, type: string) =>
-  `data:${type};base64,${(await readFile(path)).toString('base64')}`;
 
 /** Frame of a test video: a moving disc on a moving pattern. */
 async function frameOf(video: string, index: number): Promise<string> {
@@ -113,35 +74,6 @@ describe('RIFE', () => {
     const [interpolated, blended] = [await psnr(made, truth), await psnr(blend, truth)];
     expect(interpolated).toBeGreaterThan(blended + 1.5);
   });
-});
-
-describe('an upscaled 720p video', () => {
-  /** Peak memory of the model host. */
-  async function peakMebibytes(): Promise<number> {
-    const status = await readFile(`/proc/${platform.hostPid('esrgan-video')}/status`, 'utf8');
-    return Number(/^VmHWM:\s+(\d+)/m.exec(status)?.[1]) / 1024;
-  }
-
-  // A minute of video in 12 frames: 60 frames took five and a half minutes on two cores and 299 MiB.
-  it('uses less than a gigabyte in the model host for a minute of video, regardless of the frame count', async () => {
-    const upscale = async (frames: number): Promise<number> => {
-      const video = join(scratch, `hd-${frames}.mp4`);
-      const source = ['-f', 'lavfi', '-i', 'testsrc2=size=1280x720:rate=1/5', '-frames:v', String(frames)];
-      await run('ffmpeg', [...quiet, ...source, '-c:v', 'libx264', '-pix_fmt', 'yuv420p', video]);
-      const video_url = await asDataUrl(video, 'video/mp4');
-      const options = { model: 'esrgan-video', duration: 'auto', upscale_factor: 2, video_url };
-      const made = await make(`hd-made-${frames}.mp4`, options);
-      expect(await probe(made)).toEqual([{ codec_name: 'h264', width: 2_560, height: 1_440, frames }]);
-      return await peakMebibytes();
-    };
-    const few = await upscale(3);
-    const many = await upscale(12);
-    process.stdout.write(`the host of esrgan-video used ${few.toFixed(0)} MiB, then ${many.toFixed(0)} MiB\n`);
-    expect(many).toBeLessThan(1_024);
-    // Garbage collection varies between runs; the limit is half of what nine leaked frames would add.
-    const frameMebibytes = (3 * (1_280 * 720 + 2_560 * 1_440)) / 2 ** 20;
-    expect(many - few).toBeLessThan((9 * frameMebibytes) / 2);
-  }, 900_000);
 });
 
 describe('ESRGAN', () => {

@@ -56,12 +56,12 @@ export const plantedBugs: readonly PlantedBug[] = [
   },
   {
     name: 'a closed row is closed again: no compare-and-set',
-    seenAt: 1069,
+    seenAt: 412,
     rewrite: exchange(`AND jobs.state IN ('queued', 'running')`, ''),
   },
   {
     name: 'unfenced attempt: results of earlier attempts close the row',
-    seenAt: 290,
+    seenAt: 1072,
     functions: [{ name: 'ledger_close', find: 'IF hold.attempt <> p_attempt THEN', replace: 'IF false THEN' }],
     rewrite: exchange('AND jobs.attempt = g.attempt', ''),
   },
@@ -75,7 +75,7 @@ export const plantedBugs: readonly PlantedBug[] = [
   },
   {
     name: 'check-then-act: the balance is read without its lock',
-    seenAt: 94,
+    seenAt: 138,
     functions: [
       { name: 'ledger_lock', find: 'WHERE account_id = p_account FOR UPDATE', replace: 'WHERE account_id = p_account' },
     ],
@@ -129,12 +129,12 @@ export const plantedBugs: readonly PlantedBug[] = [
   },
   {
     name: 'a job result is dropped before its row is closed',
-    seenAt: 686,
+    seenAt: 535,
     forgetsFailedResults: true,
   },
   {
     name: 'sweeps act on a single observation',
-    seenAt: 812,
+    seenAt: 450,
     hastySweeps: true,
   },
   {

@@ -101,69 +101,57 @@ describe.runIf(process.platform === 'linux')('npm start', () => {
     expect(await second.stop('SIGTERM')).toBe(0);
   });
 
-  it('uses the configured keys and grants no credit in production', async () => {
+  it('uses the configured keys and its own database, and grants no credit in production', async () => {
     const run = start({
       NODE_ENV: 'production',
       SLUICE_BOOTSTRAP_ADMIN_KEY: 'slk_admin-key-of-my-own-choice',
       SLUICE_BOOTSTRAP_INFERENCE_KEY: 'slk_inference-key-of-my-own-choice',
-    });
-    await run.says('Sluice is ready');
-    const keys = await readFile(join(home, 'first-keys.txt'), 'utf8');
-    expect(keys).toContain('slk_admin-key-of-my-own-choice');
-    expect(keys).toContain('slk_inference-key-of-my-own-choice');
-    expect(await creditOf('slk_admin-key-of-my-own-choice')).toBe(0);
-  });
-
-  it('refuses a home that is in use and a port that is taken', async () => {
-    await start().says('Sluice is ready');
-    const sameHome = start({ PORT: String(await freePort()) });
-    expect(await sameHome.ended).toBe(1);
-    expect(sameHome.output).toContain(`Sluice already runs on ${home}`);
-    const otherHome = new LocalRun(join(folder, 'other'), { PORT: String(port) });
-    expect(await otherHome.ended).toBe(1);
-    expect(otherHome.output).toContain(`Port ${port} on 127.0.0.1 is taken`);
-  });
-
-  it('restarts a process that crashed', async () => {
-    const run = start();
-    await run.says('Sluice is ready');
-    const before = (await childrenOf(run.pid)).get('api') ?? 0;
-    process.kill(before, 'SIGKILL');
-    await run.says('api ended (SIGKILL); it starts again in 0.5 s');
-    await expect.poll(async () => (await childrenOf(run.pid)).get('api') ?? 0, { timeout: 30_000 }).not.toBe(before);
-    await expect
-      .poll(async () => (await fetch(`${await healthUrl()}/health/ready`).catch(() => null))?.status, {
-        timeout: 60_000,
-      })
-      .toBe(200);
-  });
-
-  it('keeps its database from an environment that is about other ones', async () => {
-    const run = start({
+      // Variables about other databases, which are not for it.
       ...{ PGSSLMODE: 'require', PGSSLNEGOTIATION: 'direct', PGOPTIONS: '-c search_path=app', PGDATA: '/nonexistent' },
       ...{ PGHOST: 'nobody.invalid', PGPORT: '1', PGUSER: 'app', PGPASSWORD: 'app', PGDATABASE: 'app' },
       ...{ PGCLIENTENCODING: 'none', PGCLIENT_ENCODING: 'none', PGREPLICATION: 'database', PGBINARY: '1' },
       ...{ PGCONNECT_TIMEOUT: 'x', PGSERVICE: 'app', PGPASSFILE: '/nonexistent', NODE_PG_FORCE_NATIVE: '1' },
     });
     await run.says('Sluice is ready');
+    const keys = await readFile(join(home, 'first-keys.txt'), 'utf8');
+    expect(keys).toContain('slk_admin-key-of-my-own-choice');
+    expect(keys).toContain('slk_inference-key-of-my-own-choice');
+    expect(await creditOf('slk_admin-key-of-my-own-choice')).toBe(0);
     expect((await run.sluice('accounts', 'list')).stdout).toContain('default');
   });
 
-  it('goes on without a console when the reader of its log ends', async () => {
+  it('restarts a process that crashed, also when the reader of its log has ended', async () => {
     const run = start();
     await run.says('Sluice is ready');
+    const api = (await childrenOf(run.pid)).get('api') ?? 0;
+    process.kill(api, 'SIGKILL');
+    await run.says('api ended (SIGKILL); it starts again in 0.5 s');
+    const restarted = async (app: string, before: number) =>
+      await expect
+        .poll(async () => (await childrenOf(run.pid)).get(app) ?? before, { timeout: 30_000 })
+        .not.toBe(before);
+    const ready = async () => (await fetch(`${await healthUrl()}/health/ready`).catch(() => null))?.status;
+    await restarted('api', api);
+    await expect.poll(ready, { timeout: 60_000 }).toBe(200);
+
     run.loseOutput();
-    const before = (await childrenOf(run.pid)).get('ops') ?? 0;
-    process.kill(before, 'SIGKILL');
-    const restarted = async () => (await childrenOf(run.pid)).get('ops') ?? before;
-    await expect.poll(restarted, { timeout: 30_000 }).not.toBe(before);
-    expect((await fetch(`${await healthUrl()}/health/ready`)).status).toBe(200);
+    const ops = (await childrenOf(run.pid)).get('ops') ?? 0;
+    process.kill(ops, 'SIGKILL');
+    await restarted('ops', ops);
+    expect(await ready()).toBe(200);
     expect(await run.stop('SIGTERM')).toBe(0);
   });
 
-  it('leaves no process behind when it is killed, and restarts on the same home', async () => {
+  it('refuses a home in use and a taken port, and leaves no process behind when it is killed', async () => {
     const run = start();
     await run.says('Sluice is ready');
+    const sameHome = start({ PORT: String(await freePort()) });
+    expect(await sameHome.ended).toBe(1);
+    expect(sameHome.output).toContain(`Sluice already runs on ${home}`);
+    const otherHome = new LocalRun(join(folder, 'other'), { PORT: String(port) });
+    expect(await otherHome.ended).toBe(1);
+    expect(otherHome.output).toContain(`Port ${port} on 127.0.0.1 is taken`);
+
     const children = [...(await childrenOf(run.pid)).values()];
     await run.stop('SIGKILL');
     await expect.poll(() => children.filter(isAlive), { timeout: 40_000 }).toEqual([]);
