@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os';
 import { defineConfig } from 'vitest/config';
 import { SlowFirstSequencer } from './test/harness/slow-first.sequencer.js';
 
@@ -40,6 +41,8 @@ export default defineConfig({
           testTimeout: 120_000,
           hookTimeout: 120_000,
           isolate: false,
+          // The default is one less than the cores.
+          maxWorkers: Math.max(2, availableParallelism() - 1),
         },
       },
       {

@@ -23,7 +23,6 @@ const speech = 'libs/inference/src/speech/';
 
 /** Rules for texts to speak: path below `speech`, and expression. */
 const speechRules: readonly (readonly [path: string, text: string])[] = [
-  ['english/abbreviations.ts', String.raw`/([\p{L}.]+)\.$/u`],
   ['english/date-rules.ts', String.raw`/(?<![\w.-])(\d[\d,]*(?:\.\d+)?)\s?[-–—]\s?(?=\d[\d,.]*(?![\w-]|\.\d))/gu`],
   ['english/normalize-text.ts', String.raw`/\s*(?:--+|[–—])\s*(?!\d)/gu`],
   ['english/normalize-text.ts', String.raw`/(?<![A-Za-z'])((?:[A-Za-z]\.)+[A-Za-z])\b(\.?)(\s*$)?/gu`],

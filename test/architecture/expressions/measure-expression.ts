@@ -1,3 +1,4 @@
+import { processorMs } from '#test/processor-time';
 import { buildAutomaton } from './automaton.js';
 import { findAmbiguity } from './find-ambiguity.js';
 import { parseExpression } from './parse-expression.js';
@@ -5,13 +6,16 @@ import { parseExpression } from './parse-expression.js';
 /** What may make a match fail at the end. */
 const endings = ['', '\u0000', '\n', '!', 'a', '0', '/'];
 
-/** Processor time that one search of a text takes, in ms. */
-export function processorMs({ source, flags }: RegExp, text: string): number {
+/** Processor time that one search of a text takes, in ms. Other threads count as well, so a slow one is repeated. */
+export function searchMs({ source, flags }: RegExp, text: string): number {
   const expression = new RegExp(source, flags.replaceAll(/[gy]/g, ''));
-  const begun = process.cpuUsage();
-  expression.test(text);
-  const { user, system } = process.cpuUsage(begun);
-  return (user + system) / 1_000;
+  let least = Infinity;
+  for (let run = 0; run < 3 && least > 100; run++)
+    least = Math.min(
+      least,
+      processorMs(() => expression.test(text)),
+    );
+  return least;
 }
 
 /** Texts of a length that make a search slow, made of what `findAmbiguity` names. */
