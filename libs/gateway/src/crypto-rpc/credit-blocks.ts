@@ -102,7 +102,7 @@ export class CreditBlocks implements OnApplicationShutdown {
   }
 
   private async closeAll(): Promise<void> {
-    for (const { opening } of this.pools.values()) await opening?.catch(() => undefined);
+    await Promise.allSettled([...this.pools.values()].flatMap(({ opening }) => opening ?? []));
     for (const block of [...this.blocks.keys()]) this.close(block);
     await Promise.allSettled([...this.closings.keys()]);
   }
