@@ -11,12 +11,17 @@ export const root = resolve(dirname(fileURLToPath(import.meta.url)), '..');
 /** Path of an npm-installed tool; run with `node`, so that no shell and no PATH is needed. */
 export const tool = (path) => resolve(root, 'node_modules', path);
 
-/** Runs one command with its output passed through; resolves to its exit code (a signal counts as 1). */
-export function runCommand([command, ...args], { env = {}, cwd = root } = {}) {
+/**
+ * Runs one command with its output passed through, or given to `onOutput`; resolves to its exit code (a signal counts
+ * as 1).
+ */
+export function runCommand([command, ...args], { env = {}, cwd = root, onOutput } = {}) {
   return new Promise((done, fail) => {
-    const child = spawn(command, args, { cwd, stdio: 'inherit', env: { ...process.env, ...env } });
+    const stdio = onOutput ? ['ignore', 'pipe', 'pipe'] : 'inherit';
+    const child = spawn(command, args, { cwd, stdio, env: { ...process.env, ...env } });
+    for (const stream of onOutput ? [child.stdout, child.stderr] : []) stream.on('data', onOutput);
     child.once('error', fail);
-    child.once('exit', (code) => done(code ?? 1));
+    child.once(onOutput ? 'close' : 'exit', (code) => done(code ?? 1));
   });
 }
 
@@ -43,18 +48,20 @@ const mostFilesAgain = 3;
 /**
  * Runs every step, also after a failure, prints a table of the failed tests, and returns the number of failed steps.
  * `.ci/run` names a file in SLUICE_TEST_STEP_REPORT and counts the lines written there; `report` is the JSON report of a
- * test step. `again` builds the same step for the failed files, with a report of its own.
+ * test step. `again` builds the same step for the failed files, with a report of its own. With `atOnce` above one, steps
+ * run beside each other and print what they said when they end.
  */
-export async function runSteps(steps) {
+export async function runSteps(steps, { atOnce = 1 } = {}) {
   const results = [];
-  for (const step of steps) {
-    const result = await runStep(step);
-    results.push(result);
-    if (process.env.SLUICE_TEST_STEP_REPORT) {
-      const { name, passed, report, again } = result;
-      await appendFile(process.env.SLUICE_TEST_STEP_REPORT, `${JSON.stringify({ name, passed, report, again })}\n`);
+  const waiting = [...steps.entries()];
+  const runNext = async () => {
+    for (let entry = waiting.shift(); entry !== undefined; entry = waiting.shift()) {
+      const [index, step] = entry;
+      results[index] = atOnce === 1 ? await runStep(step) : await runBeside(step);
+      await record(results[index]);
     }
-  }
+  };
+  await Promise.all(Array.from({ length: atOnce }, runNext));
   console.log('');
   for (const { name, passed, report, again, seconds } of results) {
     console.log(`${passed ? 'passed' : 'FAILED'}  ${name} (${seconds} s)`);
@@ -64,6 +71,21 @@ export async function runSteps(steps) {
     for (const failure of failures) console.log(`        ${describeFailure(failure)}`);
   }
   return results.filter(({ passed }) => !passed).length;
+}
+
+async function record({ name, passed, report, again }) {
+  const path = process.env.SLUICE_TEST_STEP_REPORT;
+  if (path) await appendFile(path, `${JSON.stringify({ name, passed, report, again })}\n`);
+}
+
+/** Runs a step without a second run. Its output stays together. */
+async function runBeside({ name, command, env }) {
+  const started = performance.now();
+  const output = [];
+  const colors = process.stdout.isTTY ? { FORCE_COLOR: '1' } : {};
+  const code = await runCommand(command, { env: { ...colors, ...env }, onOutput: (text) => output.push(text) });
+  console.log(`\n== ${name}\n${Buffer.concat(output).toString()}`.trimEnd());
+  return { name, passed: code === 0, seconds: ((performance.now() - started) / 1000).toFixed(1) };
 }
 
 async function runStep({ name, command, env, report, again }) {
