@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { freePort } from '#platform/embedded-postgres';
+import { itInFull } from '#test/extent';
 import { LocalRun, project } from '#test/local-run';
 import { copyTinyDecoder } from '#test/tiny-decoders';
 import { ggufFile } from '#test/tiny-models/source-formats';
@@ -166,7 +167,7 @@ describe.runIf(process.platform === 'linux')('npm start', () => {
     expect(run.output).toContain('LOG_LEVEL is "loud"');
   });
 
-  it('serves a GGUF file, and safetensors, after one command each', async () => {
+  itInFull('serves a GGUF file, and safetensors, after one command each', async () => {
     const file = join(folder, 'own-model.gguf');
     await writeFile(file, await ggufFile(tinyDecoder('llama', 1)));
     const run = start();
