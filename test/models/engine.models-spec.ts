@@ -52,7 +52,8 @@ describe.each(models)('the engine with $id', ({ id, maxTokens }) => {
 
   /**
    * Expects the same text where rows are the same in any batch (docs/decisions/rows-on-every-processor.md); elsewhere,
-   * almost the same log-probabilities up to the first token that differs, and of so many tokens from it on.
+   * similar log-probabilities up to the first token that differs, and of so many tokens from it on: activations are
+   * rounded to 8 bits there, so that a last bit can become a step.
    */
   function expectSame(text: GeneratedText | undefined, alone: GeneratedText | undefined, tied: number): void {
     if (engine.isBatchInvariant) {
@@ -64,7 +65,7 @@ describe.each(models)('the engine with $id', ({ id, maxTokens }) => {
     const shared = first === -1 ? tokens.length : first + tied;
     expect(tokens.length).toBeGreaterThan(0);
     for (const [index, logprob] of logprobs.slice(0, shared).entries()) {
-      expect(Math.abs(logprob - (alone?.logprobs[index] ?? Infinity))).toBeLessThan(0.01);
+      expect(Math.abs(logprob - (alone?.logprobs[index] ?? Infinity))).toBeLessThan(0.25);
     }
   }
 
