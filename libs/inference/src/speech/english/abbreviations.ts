@@ -92,7 +92,11 @@ const numbered = new RegExp(`(?<![\\w.])(${Object.keys(beforeNumbers).join('|')}
 
 /** Returns true when a text that ends with a full stop ends with an abbreviation and `after` continues the sentence. */
 export function endsWithAbbreviation(text: string, after: string): boolean {
-  const written = text.slice(0, -1).split(/[^\p{L}.]/u).at(-1) ?? '';
+  const written =
+    text
+      .slice(0, -1)
+      .split(/[^\p{L}.]/u)
+      .at(-1) ?? '';
   const word = written.toLowerCase();
   if (Object.hasOwn(beforeNames, word) || word === 'st') return true;
   if (/^\d/u.test(after)) return Object.hasOwn(beforeNumbers, written) || Object.hasOwn(words, word);
