@@ -45,7 +45,12 @@ export const nightlySteps = [
     env: { SLUICE_TEST_TOKENIZER_TEXTS: '5000' },
   },
   { name: 'conversions', about: 'converts files of 70 GB in 1.5 GB of memory', command: suite('conversions') },
-  { name: 'models', about: 'the starter weights', command: suite('models') },
+  {
+    name: 'models',
+    about: 'the starter weights',
+    command: suite('models'),
+    env: { SLUICE_TEST_FULL: 'true' },
+  },
   { name: 'peak-memory', about: 'peak memory of every family', command: script('bench.mjs', 'peak-memory') },
   { name: 'soak', about: 'memory of every process over minutes of load', command: script('bench.mjs', 'soak') },
   {

@@ -4,9 +4,9 @@ import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { itInFull } from '#test/extent';
 import { convertInChild } from './convert-in-child.js';
 import { type SparseShape, writeSparseGguf, writeSparseSafetensors } from './sparse-models.js';
-import { itInFull } from '#test/extent';
 
 const small: SparseShape = {
   layers: 1,

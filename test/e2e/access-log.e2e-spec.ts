@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parseNanos } from '#common';
+import { itInFull } from '#test/extent';
 import { type Platform, startPlatform } from '#test/platform';
 import { stopConsistently } from '#test/stop-consistently';
-import { itInFull } from '#test/extent';
 
 /* What an operator finds in the log of the api about a request whose id a caller quotes. */
 

@@ -4,10 +4,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { itInFull } from '#test/extent';
 import { type Platform, startPlatform } from '#test/platform';
 import { stopConsistently } from '#test/stop-consistently';
 import { installTinyKokoro } from '#test/tiny-voice';
-import { itInFull } from '#test/extent';
 
 /* Long texts through the whole platform (`/audio/queue` and its follow-up routes), on a tiny model that hums. */
 

@@ -4,11 +4,11 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { itInFull } from '#test/extent';
 import { expectInvariant } from '#test/invariant';
 import { pdfFile } from '#test/pdf-file';
 import { type Platform, startPlatform } from '#test/platform';
 import { stopConsistently } from '#test/stop-consistently';
-import { itInFull } from '#test/extent';
 
 /* Search, pages and files through the whole platform; a site of the test is search server and page at once. */
 

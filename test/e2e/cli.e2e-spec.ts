@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { itInFull } from '#test/extent';
 import { createMigratedDatabase, type TestDatabase } from '#test/postgres';
 import { installTinyEncoder } from '#test/tiny-encoder';
 import { installTinyMusicgen, installTinyTextToVideo } from '#test/tiny-generators';
@@ -13,7 +14,6 @@ import { installTinyModel } from '#test/tiny-models';
 import { tinyRerankerFolder } from '#test/tiny-reranker';
 import { WeightsServer } from '#test/weights-server';
 import { startSluice } from './sluice-command.js';
-import { itInFull } from '#test/extent';
 
 /* The built command line in processes of its own, as operators run it. */
 

@@ -1,8 +1,8 @@
 import { afterEach, describe, expect, it } from 'vitest';
+import { transportsFor } from '#test/extent';
 import { type Platform, startPlatform } from '#test/platform';
 import { RpcNode } from '#test/rpc-node';
 import { stopConsistently } from '#test/stop-consistently';
-import { transportsFor } from '#test/extent';
 
 /* What becomes of the money of calls when a process dies, on both stores. */
 

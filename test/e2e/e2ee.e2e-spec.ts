@@ -3,13 +3,13 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { isFull, transportsFor } from '#test/extent';
 import { OtlpReceiver } from '#test/otlp-receiver';
 import { type Platform, type PlatformProcess, startPlatform } from '#test/platform';
 import { memoryIsReadable, textsInMemory } from '#test/process-memory';
 import { type SealedChunk, SealingClient, textOf } from '#test/sealing-client';
 import { stopConsistently } from '#test/stop-consistently';
 import { dumpStore } from '#test/store-dump';
-import { isFull, transportsFor } from '#test/extent';
 
 /* End-to-end encrypted chats with a client of its own, and a search for their texts outside of the model host. */
 

@@ -5,10 +5,10 @@ import { createOpenAICompatible } from '@ai-sdk/openai-compatible';
 import { embed, embedMany } from 'ai';
 import OpenAI from 'openai';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { itInFull, type Transport, transportsFor } from '#test/extent';
 import { type Platform, startPlatform } from '#test/platform';
 import { stopConsistently } from '#test/stop-consistently';
 import { installTinyEncoder, tinyEncoderReference, tinyEncoderSize, vectorOf } from '#test/tiny-encoder';
-import { itInFull, transportsFor } from '#test/extent';
 
 /* Embeddings through the real processes, on a tiny encoder with vectors from the reference implementation. */
 
@@ -25,7 +25,7 @@ let platform: Platform;
 let client: OpenAI;
 let home: string;
 
-function open(transport: 'postgres' | 'redis'): void {
+function open(transport: Transport): void {
   beforeAll(async () => {
     home = await mkdtemp(join(tmpdir(), 'sluice-home-'));
     const price = { usd: 1, diem: 1 };

@@ -3,10 +3,10 @@ import { AccountsService } from '#accounts';
 import { LedgerService } from '#billing';
 import { nanosPerUsd } from '#common';
 import { PrismaService } from '#platform/prisma';
+import { transportsFor } from '#test/extent';
 import { expectInvariant } from '#test/invariant';
 import { type Platform, startPlatform } from '#test/platform';
 import { unboundLimits } from '#test/unbound-limits';
-import { transportsFor } from '#test/extent';
 
 /** Chats of the first account, all admitted when the other account sends its own. */
 const chats = 24;

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { deterministicWords } from '#test/deterministic-engine';
+import { itInFull } from '#test/extent';
 import { expectInvariant } from '#test/invariant';
 import { type Platform, type PlatformOptions, startPlatform } from '#test/platform';
 import { dechunk, postText, RawConnection } from '#test/raw-http';
-import { itInFull } from '#test/extent';
 
 /* Streams byte by byte, and what clients see when something dies, stalls or stops. */
 

@@ -1,10 +1,10 @@
 import OpenAI from 'openai';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { newRequestId } from '#common';
+import { itInFull, transportsFor } from '#test/extent';
 import { expectInvariant } from '#test/invariant';
 import { type Platform, startPlatform } from '#test/platform';
 import { dechunk, postText, RawConnection } from '#test/raw-http';
-import { itInFull, transportsFor } from '#test/extent';
 
 /*
  * `Idempotency-Key` through the real processes: one run, one charge and the same response, even after disconnects and

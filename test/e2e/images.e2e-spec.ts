@@ -4,10 +4,10 @@ import { join } from 'node:path';
 import OpenAI from 'openai';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { decodeImage, encodeImage, type Pixels } from '#media';
+import { type Transport, transportsFor } from '#test/extent';
 import { type Platform, startPlatform } from '#test/platform';
 import { stopConsistently } from '#test/stop-consistently';
 import { installTinyImages } from '#test/tiny-images';
-import { transportsFor } from '#test/extent';
 
 /* Images through the real processes, on models with predictable outputs. */
 
@@ -15,7 +15,7 @@ let platform: Platform;
 let client: OpenAI;
 let home: string;
 
-function open(transport: 'postgres' | 'redis'): void {
+function open(transport: Transport): void {
   beforeAll(async () => {
     home = await mkdtemp(join(tmpdir(), 'sluice-home-'));
     const manifests = await installTinyImages(home);

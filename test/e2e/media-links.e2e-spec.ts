@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { itInFull } from '#test/extent';
 import { type Platform, startPlatform } from '#test/platform';
 import { startS3, type TestS3 } from '#test/s3';
 import { type ArtifactStore, createArtifactStore, DownloadLinks } from '#storage';
-import { itInFull } from '#test/extent';
 
 /* Media as a worker would store it, served by the real API to holders of a link. */
 

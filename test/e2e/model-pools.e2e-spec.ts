@@ -3,12 +3,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { deterministicManifest, installDeterministicModel } from '#test/deterministic-model';
+import { itInFull, transportsFor } from '#test/extent';
 import { expectInvariant } from '#test/invariant';
 import { type Platform, startPlatform } from '#test/platform';
 import { stopConsistently } from '#test/stop-consistently';
 import { ChatStreamReader } from '../faults/chat-caller.js';
 import { type FinishedCommand, startSluice } from './sluice-command.js';
-import { itInFull, transportsFor } from '#test/extent';
 
 /* Operators place models in pools with the built command line while the platform runs. */
 

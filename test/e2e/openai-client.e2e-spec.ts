@@ -1,16 +1,16 @@
 import OpenAI from 'openai';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { deterministicWords } from '#test/deterministic-engine';
+import { type Transport, transportsFor } from '#test/extent';
 import { type Platform, startPlatform } from '#test/platform';
 import { stopConsistently } from '#test/stop-consistently';
-import { transportsFor } from '#test/extent';
 
 /* The official client against the real processes, on the deterministic engine. */
 
 let platform: Platform;
 let client: OpenAI;
 
-function open(transport: 'postgres' | 'redis'): void {
+function open(transport: Transport): void {
   beforeAll(async () => {
     const models = [{ manifest: { traits: { default: 1 }, aliases: ['org/tiny'] } }];
     platform = await startPlatform({ transport, models });

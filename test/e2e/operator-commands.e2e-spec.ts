@@ -2,9 +2,9 @@ import { hostname } from 'node:os';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { deriveKey } from '#common';
 import { runCommandLine } from '#test/command-line';
+import { transportsFor } from '#test/extent';
 import { expectInvariant } from '#test/invariant';
 import { type Platform, startPlatform } from '#test/platform';
-import { transportsFor } from '#test/extent';
 
 /* What operators do to single jobs and workers of a running installation. */
 

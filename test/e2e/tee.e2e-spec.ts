@@ -4,8 +4,8 @@ import type { AddressInfo } from 'node:net';
 import { createGunzip, createGzip, constants } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { addressOfPublicKey, canonicalJson, recoverAddress, verifyReceipt } from '#tee';
-import { type Platform, startPlatform } from '#test/platform';
 import { transportsFor } from '#test/extent';
+import { type Platform, startPlatform } from '#test/platform';
 import { startSluice } from './sluice-command.js';
 import { stopConsistently } from '#test/stop-consistently';
 

@@ -5,11 +5,11 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { encodeImage } from '#media';
+import { itInFull } from '#test/extent';
 import { expectInvariant } from '#test/invariant';
 import { type Platform, startPlatform } from '#test/platform';
 import { stopConsistently } from '#test/stop-consistently';
 import { installTinyInterpolator, installTinyUpscaler } from '#test/tiny-video';
-import { itInFull } from '#test/extent';
 
 /* Videos through the whole platform, on tiny models with predictable frames. */
 

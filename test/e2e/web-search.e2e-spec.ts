@@ -4,10 +4,10 @@ import { join } from 'node:path';
 import OpenAI from 'openai';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { deterministicManifest, installDeterministicModel } from '#test/deterministic-model';
+import { itInFull } from '#test/extent';
 import { expectInvariant } from '#test/invariant';
 import { type Platform, startPlatform } from '#test/platform';
 import { SearchServer } from '#test/search-server';
-import { itInFull } from '#test/extent';
 
 /* Web search in chats. The deterministic engine echoes the message that reached the model. */
 

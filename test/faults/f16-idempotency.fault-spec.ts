@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest';
+import type { Transport } from '#test/extent';
 import type { Platform } from '#test/platform';
 import { seededRandom } from '#test/seeded-random';
 import { amount, describeFault, pause } from './fault-scene.js';
@@ -64,7 +65,7 @@ async function jobCount(platform: Platform): Promise<number> {
   return (await readLedger(platform)).length;
 }
 
-const transports = amount<('redis' | 'postgres')[]>({ full: ['redis', 'postgres'], quick: ['postgres'] });
+const transports = amount<Transport[]>({ full: ['redis', 'postgres'], quick: ['postgres'] });
 
 describeFault('F16', { replicas: { api: 3 }, transports }, (running) => {
   it(`${atOnce} equal concurrent requests run once and get equal responses, ${bursts} times`, async () => {

@@ -2,6 +2,7 @@ import { expect, it } from 'vitest';
 import { deriveKey, noTokens } from '#common';
 import { createTransport } from '#queue';
 import { poolKeys } from '#queue/pools';
+import type { Transport } from '#test/extent';
 import { openAttackedStore } from './attacked-store.js';
 import { askWhole } from './chat-caller.js';
 import { amount, describeFault, eventually } from './fault-scene.js';
@@ -18,7 +19,7 @@ const names = { own: 'other', victim: 'tiny-llama' };
 const models = [{ id: names.victim }, { id: names.own, seed: 2 }];
 const secret = 'A secret of another pool';
 
-const transports = amount<('redis' | 'postgres')[]>({ full: ['redis', 'postgres'], quick: ['redis'] });
+const transports = amount<Transport[]>({ full: ['redis', 'postgres'], quick: ['redis'] });
 
 describeFault('F33', { transports, models, unnamed: [names.own] }, (running, transport) => {
   it('gets nothing that its pool may not have, and no caller pays for it', async () => {

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe } from 'vitest';
 import type { ModelManifest } from '#model-registry/manifest';
+import type { Transport } from '#test/extent';
 import { expectInvariant } from '#test/invariant';
 import { type Platform, type PlatformOptions, startPlatform } from '#test/platform';
 import { installTinyModel } from '#test/tiny-models';
@@ -20,7 +21,7 @@ export const lockMs = 10_000;
 
 export interface FaultOptions extends PlatformOptions {
   /** The suite runs once for each; default: Redis only. */
-  transports?: readonly ('redis' | 'postgres')[];
+  transports?: readonly Transport[];
   /** Models besides the tiny text model. */
   install?: (home: string) => Promise<ModelManifest[]>;
 }
@@ -32,7 +33,7 @@ export interface FaultOptions extends PlatformOptions {
 export function describeFault(
   title: string,
   options: FaultOptions,
-  tests: (running: () => Platform, transport: 'redis' | 'postgres') => void,
+  tests: (running: () => Platform, transport: Transport) => void,
 ): void {
   const { transports = ['redis'], install, ...platformOptions } = options;
   describe.each(transports)(`${title}, with the queue on %s`, (transport) => {

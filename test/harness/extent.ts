@@ -1,9 +1,10 @@
 import { it } from 'vitest';
+import type { PlatformOptions } from './platform-options.js';
 import { redisAvailable } from './redis.js';
 
-export type Transport = 'postgres' | 'redis';
+export type Transport = NonNullable<PlatformOptions['transport']>;
 
-/** `npm run nightly -- full`: every integration and e2e test, on every queue. */
+/** Steps of `npm run nightly` set it: every test on every queue. */
 export const isFull = process.env.SLUICE_TEST_FULL === 'true';
 
 /**
@@ -16,8 +17,7 @@ export function transportsFor(byDefault: Transport): readonly Transport[] {
   return isFull ? ['postgres', 'redis'] : [byDefault];
 }
 
-/** `it` in full, and nothing otherwise: for slow tests of what a faster one, or a fault test, holds in every run. */
-export function itInFull(name: string, test: () => Promise<void>, timeoutMs?: number): void {
-  // oxlint-disable-next-line vitest/valid-title, vitest/expect-expect -- a wrapper: its callers have both
-  if (isFull) it(name, test, timeoutMs);
-}
+/** Registers a test in full, and none otherwise: slow ones, of what other tests hold in part or what rarely changes. */
+export const itInFull: (name: string, test: () => Promise<void>, timeoutMs?: number) => void = isFull
+  ? it
+  : () => undefined;

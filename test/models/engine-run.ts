@@ -14,7 +14,7 @@ export interface GeneratedText {
   cachedTokens: number;
   completionTokens: number;
   finishReason: string | null;
-  /** Of each token, where the request wants log-probabilities. */
+  /** The tokens, in the order of `logprobs`; both are empty unless the request wants log-probabilities. */
   tokens: string[];
   logprobs: number[];
 }

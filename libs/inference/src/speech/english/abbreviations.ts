@@ -90,8 +90,9 @@ const all = { ...beforeNames, ...words };
 const anyWord = new RegExp(`(?<![\\w.'’-])(${Object.keys(all).join('|')})\\.(?!\\w)`, 'giu');
 const numbered = new RegExp(`(?<![\\w.])(${Object.keys(beforeNumbers).join('|')})\\.\\s?(?=\\d)`, 'gu');
 
-/** Returns true when a text that ends with a full stop ends with an abbreviation and `after` continues the sentence. */
+/** Returns true when a text ends with an abbreviation and its full stop, and `after` continues the sentence. */
 export function endsWithAbbreviation(text: string, after: string): boolean {
+  if (!text.endsWith('.')) return false;
   const written =
     text
       .slice(0, -1)
