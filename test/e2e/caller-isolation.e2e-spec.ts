@@ -1,8 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { AccountsService } from '#accounts';
-import { LedgerService } from '#billing';
 import { nanosPerUsd } from '#common';
 import { PrismaService } from '#platform/prisma';
+import { fundedAccount } from '#test/funded-account';
 import { type Platform, startPlatform } from '#test/platform';
 import { stopConsistently } from '#test/stop-consistently';
 
@@ -23,10 +22,7 @@ afterAll(async () => {
 
 /** The key of a new account with 100 USD. */
 async function newAccount(): Promise<string> {
-  const accounts = new AccountsService(prisma);
-  const { id: accountId } = await accounts.createAccount('other');
-  await new LedgerService(prisma).credit('grant', { accountId, currency: 'USD', amountNano: 100n * nanosPerUsd });
-  return (await accounts.createKey({ accountId, kind: 'INFERENCE' })).key;
+  return (await fundedAccount(prisma, 100n * nanosPerUsd)).key;
 }
 
 async function post(path: string, body: string, key: string | null = platform.inferenceKey): Promise<Response> {

@@ -1,9 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { AccountsService } from '#accounts';
-import { LedgerService } from '#billing';
 import { nanosPerUsd } from '#common';
 import { PrismaService } from '#platform/prisma';
 import { transportsFor } from '#test/extent';
+import { fundedAccount } from '#test/funded-account';
 import { expectInvariant } from '#test/invariant';
 import { type Platform, startPlatform } from '#test/platform';
 import { unboundLimits } from '#test/unbound-limits';
@@ -18,11 +17,9 @@ describe.each(transportsFor('postgres'))('chats of two accounts, with the queue 
   beforeAll(async () => {
     platform = await startPlatform({ transport, replicas: { api: 2 }, env: { SLUICE_SLOTS: '2' } });
     const prisma = new PrismaService({ url: platform.databaseUrl, poolSize: 1 });
-    const accounts = new AccountsService(prisma);
-    const { id: accountId } = await accounts.createAccount('other');
-    await unboundLimits(prisma, accountId);
-    await new LedgerService(prisma).credit('grant', { accountId, currency: 'USD', amountNano: nanosPerUsd });
-    otherKey = (await accounts.createKey({ accountId, kind: 'INFERENCE' })).key;
+    const other = await fundedAccount(prisma, nanosPerUsd);
+    await unboundLimits(prisma, other.accountId);
+    otherKey = other.key;
     await prisma.$disconnect();
   });
   afterAll(async () => {

@@ -1,4 +1,7 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { nanosPerUsd } from '#common';
+import { PrismaService } from '#platform/prisma';
+import { fundedAccount } from '#test/funded-account';
 import { type Platform, startPlatform } from '#test/platform';
 
 /* Schemas that are made to exhaust a server: each is refused by name or served, and nobody else notices. */
@@ -8,12 +11,18 @@ const ofFormat = 'response_format.json_schema.schema';
 const ofTool = 'tools[0].function.parameters';
 
 let platform: Platform;
+let prisma: PrismaService;
+/** The key of each test's own account: refused schemas may take an account only so much time in a minute. */
+let key: string;
 beforeAll(async () => {
-  // Rate limits have their own tests; here one account sends more large requests than a minute allows.
-  const env = { SLUICE_RATE_LIMITS: 'false' };
-  platform = await startPlatform({ engine: 'text', models: [{ contextLength: 2048 }], env });
+  platform = await startPlatform({ engine: 'text', models: [{ contextLength: 2048 }] });
+  prisma = new PrismaService({ url: platform.databaseUrl, poolSize: 1 });
+});
+beforeEach(async () => {
+  ({ key } = await fundedAccount(prisma, 1_000n * nanosPerUsd));
 });
 afterAll(async () => {
+  await prisma?.$disconnect();
   await platform?.stop();
 });
 
@@ -30,7 +39,7 @@ async function post(body: object): Promise<Reply> {
 async function postTo(route: string, body: object): Promise<Reply> {
   const response = await fetch(`${platform.baseUrl}/${route}`, {
     method: 'POST',
-    headers: { authorization: `Bearer ${platform.inferenceKey}`, 'content-type': 'application/json' },
+    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
     body: JSON.stringify(body),
   });
   const { error } = (await response.json()) as { error?: { code: string; param: string | null } };

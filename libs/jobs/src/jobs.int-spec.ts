@@ -466,11 +466,10 @@ describe.each(transports)('jobs over $kind', ({ kind }) => {
     await processResults();
     const seen: string[] = [];
     // The other one looks at it first, and puts it off.
+    await expect.poll(() => first!.membership.list().map(({ processId }) => processId)).toContain('worker-2');
     for (const [name, worker] of Object.entries({ 'worker-1': first, 'worker-2': second })) {
       const handler = async () => (seen.push(name), { usage, cancelled: false, executionMs: 12 });
       consumers.push(await worker!.consume({ definition: echoJob, modelId: opened.modelId, handler }));
-      const known = () => worker!.membership.list().map(({ processId }) => processId);
-      if (name === 'worker-1') await expect.poll(known).toContain('worker-2');
     }
     await expect.poll(async () => (await row(opened.requestId))?.state, { timeout: 20_000 }).toBe('succeeded');
     expect(seen).toEqual(['worker-2']);
