@@ -22,4 +22,5 @@ export const programs = {
   mutations: 'mutated files of every format through every decoder',
   conversions: 'converts files of 70 GB, whose weights are holes, in 1.5 GB of memory',
   'node-versions': 'the unit tests on other versions of Node',
+  package: 'the npm package in an empty folder: installed, started, asked, started again offline',
 };
