@@ -43,7 +43,9 @@ async function carriedProgram(name) {
   const program = join(root, 'node_modules', '.cache', carrier.spec.replaceAll(/\W+/g, '-'), name);
   if (existsSync(program)) return program;
   if (process.platform !== 'linux' || process.arch !== 'x64') {
-    throw new Error(`${name} is not on the PATH, or too old: install kubectl 1.22 or kustomize, and Helm 3.14 or newer.`);
+    throw new Error(
+      `${name} is not on the PATH, or too old: install kubectl 1.22 or kustomize, and Helm 3.14 or newer.`,
+    );
   }
   const [{ default: pacote }, { default: AdmZip }] = await Promise.all([import('pacote'), import('adm-zip')]);
   const folder = mkdtempSync(join(tmpdir(), 'sluice-kubectl-'));
