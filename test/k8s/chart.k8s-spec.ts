@@ -55,9 +55,9 @@ function byId(manifests: readonly Manifest[], without: readonly string[] = []): 
   );
 }
 
-/** Labels of the object itself: the ingress component of kustomize sets none. */
+/** Labels of the object itself: components of kustomize set none on these kinds. */
 function ownLabels({ kind, metadata }: Manifest): unknown {
-  return kind === 'Ingress' ? {} : (metadata.labels ?? {});
+  return kind === 'Ingress' || kind === 'ConfigMap' ? {} : (metadata.labels ?? {});
 }
 
 function compare(rendered: readonly Manifest[], expected: readonly Manifest[], without: readonly string[]): void {
@@ -66,7 +66,7 @@ function compare(rendered: readonly Manifest[], expected: readonly Manifest[], w
   for (const [id, manifest] of wanted) expect(found.get(id), id).toEqual(manifest);
 }
 
-describe('the chart', () => {
+describe('the chart', { timeout: 120_000 }, () => {
   it.each([[[]], [['everything']], [['production']], [['production', 'gpu']]])('passes helm lint with %j', (files) => {
     expect(lintChart(files)).toContain('0 chart(s) failed');
   });
@@ -233,7 +233,7 @@ function includes<Item>(items: readonly Item[] | undefined, wanted: Item): boole
   );
 }
 
-describe('the migration job', () => {
+describe('the migration job', { timeout: 120_000 }, () => {
   const jobOf = (set: string[] = []) => {
     const job = workloadsOf(renderChart([], { set })).find(({ component }) => component === 'migrate');
     return job ?? expect.fail('no job');
@@ -257,7 +257,7 @@ describe('the migration job', () => {
   });
 });
 
-describe('values that cannot work', () => {
+describe('values that cannot work', { timeout: 120_000 }, () => {
   it.each([
     ['a misspelled name', 'iamge.tag=1', /'iamge' not allowed/],
     ['a misspelled name of a component', 'api.nodeSelectr.a=b', /'nodeSelectr' not allowed/],

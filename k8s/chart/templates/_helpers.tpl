@@ -130,7 +130,8 @@ sluice/pool: {{ . }}
 {{- define "sluice.trustedVolumes" -}}
 - name: secrets
   projected:
-    defaultMode: 0440
+    {{- /* 0440; parsers of YAML disagree about octal numbers. */}}
+    defaultMode: 288
     sources:
       {{- include "sluice.databaseSecret" . | nindent 6 }}
       {{- include "sluice.queueSecret" (dict "root" . "name" .Values.stores.queue.existingSecret) | nindent 6 }}
