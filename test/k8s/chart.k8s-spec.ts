@@ -60,7 +60,7 @@ function ownLabels({ kind, metadata }: Manifest): unknown {
   return kind === 'Ingress' || kind === 'ConfigMap' ? {} : (metadata.labels ?? {});
 }
 
-function compare(rendered: readonly Manifest[], expected: readonly Manifest[], without: readonly string[]): void {
+function expectSame(rendered: readonly Manifest[], expected: readonly Manifest[], without: readonly string[]): void {
   const [found, wanted] = [byId(rendered, without), byId(expected, without)];
   expect([...found.keys()].sort()).toEqual([...wanted.keys()].sort());
   for (const [id, manifest] of wanted) expect(found.get(id), id).toEqual(manifest);
@@ -74,15 +74,15 @@ describe('the chart', { timeout: 120_000 }, () => {
   it('renders by default what the base renders, but for the namespace', () => {
     const rendered = renderChart();
     expect(rendered.length).toBeGreaterThan(30);
-    compare(rendered, renderFolder('base'), ['Namespace']);
+    expectSame(rendered, renderFolder('base'), ['Namespace']);
   });
 
   it('renders the overlay production from production-values.yaml, but for the networks of its stores', () => {
-    compare(renderChart(['production']), renderOverlay('production'), ['Namespace', 'NetworkPolicy']);
+    expectSame(renderChart(['production']), renderOverlay('production'), ['Namespace', 'NetworkPolicy']);
   });
 
   it('renders the overlay gpu from gpu-values.yaml', () => {
-    compare(renderChart(['production', 'gpu']), renderOverlay('gpu'), ['Namespace', 'NetworkPolicy']);
+    expectSame(renderChart(['production', 'gpu']), renderOverlay('gpu'), ['Namespace', 'NetworkPolicy']);
   });
 
   it('renders the component pod-monitor', () => {
