@@ -1,6 +1,10 @@
 import { availableParallelism } from 'node:os';
 import { defineConfig } from 'vitest/config';
+import { generatePrismaClient } from './scripts/generate-prisma.mjs';
 import { SlowFirstSequencer } from './test/harness/slow-first.sequencer.js';
+
+// Install scripts are off (.npmrc), so nothing has generated it after `npm ci`.
+generatePrismaClient();
 
 /*
  * Ten projects, distinguished by file name:

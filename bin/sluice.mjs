@@ -1,18 +1,45 @@
 #!/usr/bin/env node
-// Operator command line: runs the built apps/cli, and builds it first in a fresh clone.
+// `sluice start` runs everything on this machine (apps/local); everything else is the operator's command line (apps/cli).
+// An installed package is built already. A clone is installed and built first where needed.
 import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
+import { requireNode } from './require-node.mjs';
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
-const main = join(root, 'dist', 'apps', 'cli', 'src', 'main.js');
+const [command, ...rest] = process.argv.slice(2);
+/** The package contains no sources. */
+const isClone = existsSync(join(root, 'tsconfig.json'));
+
+const startUsage = `Usage: sluice start
+
+Runs everything on this machine: PostgreSQL, api, worker, ops and the starter models. Ctrl-C stops it.
+
+Environment: PORT, HOST, SLUICE_HOME (data folder, default ~/.sluice), SLUICE_MODELS, DATABASE_URL and more, which
+docs/reference/configuration.md of the repository lists.`;
+
+function mainOf(app) {
+  return join(root, 'dist', 'apps', app, 'src', 'main.js');
+}
 
 function fail(message) {
   console.error(message);
   process.exit(1);
 }
 
-if (!existsSync(main)) {
+async function runApp(app) {
+  if (!existsSync(mainOf(app))) fail('This package has no dist/: it was packed without `npm run package`.');
+  await import(pathToFileURL(mainOf(app)).href);
+}
+
+async function start() {
+  if (rest.includes('--help') || rest.includes('-h')) return console.log(startUsage);
+  if (rest.length > 0) fail(`sluice start takes no arguments, not "${rest.join(' ')}".\n\n${startUsage}`);
+  if (isClone) await import('../scripts/start.mjs');
+  else await runApp('local');
+}
+
+async function buildClone() {
   if (!existsSync(join(root, 'node_modules'))) fail('Sluice is not installed yet. Run: npm ci');
   console.error('Building …');
   try {
@@ -22,4 +49,11 @@ if (!existsSync(main)) {
     fail(`${error instanceof Error ? error.message : error} Run: npm run build`);
   }
 }
-await import(pathToFileURL(main).href);
+
+requireNode();
+if (command === 'start') {
+  await start();
+} else {
+  if (isClone && !existsSync(mainOf('cli'))) await buildClone();
+  await runApp('cli');
+}

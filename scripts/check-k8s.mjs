@@ -1,19 +1,21 @@
 #!/usr/bin/env node
-// `npm test -- k8s`: renders every overlay of k8s/, validates it against schemas, and runs the policies on it.
-import { findKustomize } from './kustomize.mjs';
+// `npm test -- k8s`: renders every overlay of k8s/ and the Helm chart, validates them against schemas, and runs the
+// policies on them.
+import { findHelm, findKustomize } from './kustomize.mjs';
 import { requirePromtool } from './promtool.mjs';
 import { runSteps, testReporters, tool } from './steps.mjs';
 
 requirePromtool('evaluates the queries of the scalers');
 
 const kustomize = await findKustomize();
-console.log(`Rendering with: ${kustomize}`);
+const helm = await findHelm();
+console.log(`Rendering with: ${kustomize}, ${helm}`);
 const { report, reporters } = testReporters('k8s');
 const failed = await runSteps([
   {
-    name: 'k8s overlays, schemas and policies',
+    name: 'k8s overlays, chart, schemas and policies',
     command: [process.execPath, tool('vitest/vitest.mjs'), 'run', '--project', 'k8s', ...reporters],
-    env: { SLUICE_TEST_KUSTOMIZE: kustomize },
+    env: { SLUICE_TEST_KUSTOMIZE: kustomize, SLUICE_TEST_HELM: helm },
     report,
   },
 ]);

@@ -3,8 +3,10 @@
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { readCommandLine } from './command-line.mjs';
+import { installHooks } from './install-hooks.mjs';
 import { root, runSteps, tool } from './steps.mjs';
 
+installHooks();
 const node = process.execPath;
 const sources = ['apps', 'libs', 'test', 'bench'].filter((folder) => existsSync(resolve(root, folder)));
 

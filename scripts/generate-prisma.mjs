@@ -27,12 +27,6 @@ export function generatePrismaClient({ force = false } = {}) {
   if (result.status !== 0) throw new Error(`prisma generate failed:\n${result.stdout ?? ''}${result.stderr ?? ''}`);
 }
 
-/** False after `npm ci --omit=dev`: an installation that is built elsewhere does not need the client's sources. */
-function isPrismaInstalled() {
-  return existsSync(join(root, 'node_modules', 'prisma', 'package.json'));
-}
-
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  const afterInstall = process.argv.includes('--after-install');
-  if (!afterInstall || isPrismaInstalled()) generatePrismaClient({ force: process.argv.includes('--force') });
+  generatePrismaClient({ force: process.argv.includes('--force') });
 }

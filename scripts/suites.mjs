@@ -13,7 +13,7 @@ export const projects = {
 
 /** Suites that are programs with options of their own: `npm test -- <suite> --help` lists them. */
 export const programs = {
-  k8s: 'renders every overlay of k8s/, validates it against schemas and runs the policies',
+  k8s: 'renders every overlay of k8s/ and the chart, validates them against schemas and runs the policies',
   alerts: 'tests each alert with promtool: on series that must fire it and on series that must not',
   clients: 'client libraries against TinyLlama; every response must be valid',
   simulation: 'interleavings of processes, queue and database from seeds',
@@ -22,4 +22,5 @@ export const programs = {
   mutations: 'mutated files of every format through every decoder',
   conversions: 'converts files of 70 GB, whose weights are holes, in 1.5 GB of memory',
   'node-versions': 'the unit tests on other versions of Node',
+  package: 'the npm package in an empty folder: installed, started, asked, started again offline',
 };

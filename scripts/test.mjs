@@ -6,10 +6,12 @@ import { existsSync, mkdirSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { readCommandLine } from './command-line.mjs';
+import { installHooks } from './install-hooks.mjs';
 import { listNames } from './programs.mjs';
 import { installPackages, root, runCommand, runSteps, testReporters, tool } from './steps.mjs';
 import { programs, projects as knownProjects } from './suites.mjs';
 
+installHooks();
 const node = process.execPath;
 const defaultProjects = ['unit', 'integration', 'e2e'];
 
@@ -100,6 +102,7 @@ function runProgram(name, args) {
     alerts: 'check-alerts',
     clients: 'test-clients',
     'node-versions': 'test-node-versions',
+    package: 'test-package',
   };
   if (Object.hasOwn(scripts, name)) return runCommand([node, resolve(root, `scripts/${scripts[name]}.mjs`), ...args]);
   const source = ['--conditions=sluice-source', '--import', resolve(root, 'test/harness/run-source.mjs')];

@@ -46,6 +46,8 @@ function sluiceCalls(line: string): string[][] {
 /** Returns what the command line does not know of a call; null if it knows all of it. */
 function unknownPart(words: readonly string[]): string | null {
   let command: Command = program;
+  // An app of its own, which bin/sluice.mjs runs; it takes no arguments.
+  if (words[0] === 'start') return words[1] ?? null;
   for (const word of words) {
     if (word.startsWith('--')) {
       const name = word.split('=')[0];
@@ -79,6 +81,7 @@ describe('commands of the pages', () => {
   it('are checked: a command and an option that do not exist are found', () => {
     expect(unknownPart(['models', 'lst'])).toBe('lst');
     expect(unknownPart(['models', 'list', '--colour'])).toBe('--colour');
+    expect(unknownPart(['start', '--port'])).toBe('--port');
     expect(unknownPart(['limits', 'set', '--rpm', '20'])).toBeNull();
   });
 });

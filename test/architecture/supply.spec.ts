@@ -9,6 +9,7 @@ interface PackageFile {
   optionalDependencies: Record<string, string>;
   overrides: Record<string, string>;
   allowScripts: Record<string, boolean>;
+  scripts: Record<string, string>;
 }
 
 interface Lockfile {
@@ -43,8 +44,22 @@ describe('dependencies', () => {
   it('pin onnxruntime-node at the version that copies no inputs, without its download', () => {
     expect(manifest.dependencies['onnxruntime-node']).toBe('1.30.0');
     expect(lockfile.packages['node_modules/onnxruntime-node']?.version).toBe('1.30.0');
-    expect(readText('.npmrc')).toContain('onnxruntime-node-install=skip');
+    expect(readText('.npmrc')).toContain('ignore-scripts=true');
     expect(manifest.allowScripts['onnxruntime-node']).toBe(false);
+  });
+
+  it('are installed with settings that npm knows: an unknown one is a warning before every output', () => {
+    const keys = readText('.npmrc')
+      .split('\n')
+      .filter(Boolean)
+      .map((line) => line.split('=')[0]);
+    expect(keys).toEqual(['ignore-scripts', 'fund', 'audit', 'omit-lockfile-registry-resolved']);
+  });
+
+  it('need no script of ours after an installation, where install scripts are off', () => {
+    const { scripts } = manifest;
+    const hooks = ['preinstall', 'install', 'postinstall', 'prepublish', 'preprepare', 'prepare', 'postprepare'];
+    expect(Object.keys(scripts).filter((name) => hooks.includes(name))).toEqual([]);
   });
 
   it('are locked with the binaries of every common platform', () => {

@@ -2,29 +2,9 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { type Container, workloadsOf } from './manifest.js';
-import type { Policy } from './policy.js';
-import { environmentPolicies } from './policies/environment.js';
-import { imagePolicies } from './policies/images.js';
-import { lifecyclePolicies } from './policies/lifecycle.js';
-import { networkPolicies } from './policies/network.js';
-import { poolPolicies, scalingPolicies } from './policies/pools.js';
-import { privilegePolicies } from './policies/privileges.js';
-import { referencePolicies, secretKeysOf } from './policies/references.js';
-import { resourcePolicies } from './policies/resources.js';
-import { selectorPolicies } from './policies/selectors.js';
+import { everywhere, scalingPolicies } from './policies/all.js';
+import { secretKeysOf } from './policies/references.js';
 import { overlays, renderOverlay, renderWith, root } from './render-overlay.js';
-
-const everywhere: Policy[] = [
-  ...imagePolicies,
-  ...privilegePolicies,
-  ...resourcePolicies,
-  ...selectorPolicies,
-  ...referencePolicies,
-  ...environmentPolicies,
-  ...networkPolicies,
-  ...lifecyclePolicies,
-  ...poolPolicies,
-];
 
 describe.each(overlays)('the overlay %s', (overlay) => {
   const manifests = renderOverlay(overlay);

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { AccountsService } from '#accounts';
 import { PlatformError } from '#common';
-import { type ProcessIdentity, processState } from '#platform/process';
+import { type ProcessIdentity, processState, startCommand } from '#platform/process';
 import type { ModelRegistryService } from '#model-registry';
 import { createProgressReporter, type ProgressReporter, type SourceSettings } from '#model-store';
 import { type CliConfig, forgetPostgresVariables } from '#platform/config';
@@ -149,8 +149,7 @@ export class CliContext {
     const runtime = await this.runtime();
     const url = queueUrl ?? redisUrl ?? runtime?.queueUrl ?? this.config.databaseUrl ?? runtime?.databaseUrl;
     if (url === undefined) {
-      const message =
-        'This needs the queue: run `npm start` for this SLUICE_HOME, or set SLUICE_QUEUE_URL or REDIS_URL.';
+      const message = `This needs the queue: run \`${startCommand}\` for this SLUICE_HOME, or set SLUICE_QUEUE_URL or REDIS_URL.`;
       throw new PlatformError('SERVICE_UNAVAILABLE', message);
     }
     const localKeys = runtime?.queueKey === undefined ? [] : [runtime.queueKey];
@@ -192,6 +191,6 @@ export class CliContext {
 }
 
 function refuseWithoutDatabase(): never {
-  const message = 'This needs the database: run `npm start` for this SLUICE_HOME, or set DATABASE_URL.';
+  const message = `This needs the database: run \`${startCommand}\` for this SLUICE_HOME, or set DATABASE_URL.`;
   throw new PlatformError('SERVICE_UNAVAILABLE', message);
 }

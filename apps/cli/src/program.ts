@@ -21,6 +21,8 @@ export function createProgram(context: CliContext): Command {
   const program = new Command('sluice')
     .description('Command-line tool for operating a Sluice installation.')
     .helpCommand(false)
+    // bin/sluice.mjs runs it, since it is an app of its own.
+    .addHelpText('after', '\n`sluice start` runs everything on this machine.')
     .showHelpAfterError('Add --help for a list of commands.')
     .exitOverride();
   addMigrateCommand(program, context);

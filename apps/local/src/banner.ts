@@ -1,6 +1,7 @@
 import type { BootstrapKeys } from '#accounts';
 import type { ModelManifest } from '#model-registry/manifest';
 import { formatBytes } from '#model-store';
+import { commandLine } from '#platform/process';
 
 export interface BannerOptions {
   baseUrl: string;
@@ -47,7 +48,7 @@ const maxWidth = 100;
 
 /** Says what is still being pulled, and how to get the rest. */
 function describeModels(coming: readonly ModelManifest[]): string[] {
-  const rest = 'More models: npx sluice models pull media';
+  const rest = `More models: ${commandLine} models pull media`;
   if (coming.length === 0) return [`All models of this start are installed. ${rest}`];
   const names = coming.map(({ id, installedBytes: bytes }) =>
     bytes === undefined ? id : `${id} (${formatBytes(bytes)})`,

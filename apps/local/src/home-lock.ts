@@ -1,5 +1,5 @@
 import { hostname } from 'node:os';
-import { StartRefusal } from '#platform/process';
+import { startCommand, StartRefusal } from '#platform/process';
 import { type FileLockOptions, withFileLock } from '#model-store';
 import { lockFile } from './home.js';
 import type { MergedLog } from './merged-log.js';
@@ -20,7 +20,7 @@ export async function withHome(
     const owner = host === hostname() ? `process ${pid}` : `process ${pid} on ${host}`;
     if (state === 'running') {
       throw new StartRefusal(
-        `Sluice already runs on ${home} (${owner}). Stop it first, or use another home: SLUICE_HOME=… npm start`,
+        `Sluice already runs on ${home} (${owner}). Stop it first, or use another home: SLUICE_HOME=… ${startCommand}`,
       );
     }
     if (state === 'gone') log.note(`the last instance on this home was killed (${owner}); taking over its lock`);

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { chmod, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { errorText } from '#common/values';
-import { type ProcessIdentity, StartRefusal } from '#platform/process';
+import { type ProcessIdentity, startCommand, StartRefusal } from '#platform/process';
 
 /*
  * Contents of the home folder:
@@ -38,7 +38,7 @@ export async function openHome(home: string): Promise<void> {
     await chmod(home, 0o700);
   } catch (error) {
     const reason = errorText(error);
-    throw new StartRefusal(`${home} cannot be used (${reason}). Choose another: SLUICE_HOME=… npm start`);
+    throw new StartRefusal(`${home} cannot be used (${reason}). Choose another: SLUICE_HOME=… ${startCommand}`);
   }
 }
 

@@ -1,5 +1,5 @@
 import { createServer } from 'node:net';
-import { StartRefusal } from '#platform/process';
+import { startCommand, StartRefusal } from '#platform/process';
 import { freePort } from '#platform/embedded-postgres';
 
 /** Returns the port for the API: the requested one if it is free, any free one for 0. Rejects with a `StartRefusal`. */
@@ -17,10 +17,10 @@ function refusal(host: string, port: number, error: NodeJS.ErrnoException): Erro
   switch (error.code) {
     case 'EADDRINUSE':
       return new StartRefusal(
-        `Port ${port} on ${host} is taken. Stop what uses it, or choose another: PORT=… npm start`,
+        `Port ${port} on ${host} is taken. Stop what uses it, or choose another: PORT=… ${startCommand}`,
       );
     case 'EACCES':
-      return new StartRefusal(`This user may not listen on port ${port}. Choose another: PORT=… npm start`);
+      return new StartRefusal(`This user may not listen on port ${port}. Choose another: PORT=… ${startCommand}`);
     default:
       return new StartRefusal(
         `Cannot listen on ${host}:${port} (${error.code ?? error.message}). Check HOST and PORT.`,

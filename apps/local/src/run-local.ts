@@ -1,5 +1,5 @@
 import { errorText } from '#common/values';
-import { ownIdentity } from '#platform/process';
+import { ownIdentity, startCommand } from '#platform/process';
 import type { LocalConfig } from '#platform/config';
 import { freePort } from '#platform/embedded-postgres';
 import { ensureQueueRole } from '#platform/migrations';
@@ -62,7 +62,7 @@ interface Serving {
 async function serve({ config, log, stop, port, secretKey, database }: Serving): Promise<void> {
   const queueUrl = await chooseQueue(config, database.url, secretKey, log);
   if (config.pools !== undefined)
-    log.note('SLUICE_POOLS is for `sluice migrate`: npm start creates no users of pools.');
+    log.note(`SLUICE_POOLS is for \`sluice migrate\`: ${startCommand} creates no users of pools.`);
   // The last step that can fail, because the keys it creates are shown only once.
   const { keys, wanted } = await prepareDatabase(database.url, config, (text) => log.note(text));
   const keysFile = keys === null || log.isTerminal ? null : await writeFirstKeys(config.home, keys);

@@ -1,8 +1,8 @@
 import { PlatformError } from '#common';
-import { StartRefusal } from '#platform/process';
+import { startCommand, StartRefusal } from '#platform/process';
 import { connectionFailure } from '#platform/logging';
 
-const otherHome = 'use another home: SLUICE_HOME=… npm start';
+const otherHome = `use another home: SLUICE_HOME=… ${startCommand}`;
 const noRights = `This user may not: give it the folder (chown -R), or ${otherHome}`;
 const diskFull = `The disk is full: free some space, or ${otherHome}`;
 const openFiles = 'Too many files are open: raise the limit of open files (ulimit -n 4096; LimitNOFILE= of systemd).';

@@ -1,3 +1,4 @@
+import { installCommand } from '#platform/process';
 import type { Diagnosis } from './examine.js';
 
 const installCuda = 'ONNXRUNTIME_NODE_INSTALL=cuda12 node node_modules/onnxruntime-node/script/install';
@@ -9,7 +10,7 @@ export function collectFindings({ machine, runtime, providers, models }: Diagnos
   const isWanted = (name: string): boolean => providers.some((provider) => provider.name === name);
   if (isUnusable({ providers })) findings.push(withoutProvider({ providers }));
   if (isWanted('cpu') && !isUsable('cpu'))
-    findings.push('The runtime does not compute even on the CPU: run `npm ci` again.');
+    findings.push(`The runtime does not compute even on the CPU: run \`${installCommand}\` again.`);
   if (isWanted('cuda') && !isUsable('cuda')) findings.push(...withoutCuda({ machine, runtime }));
   for (const { name, version } of machine.tools) {
     if (version === null)

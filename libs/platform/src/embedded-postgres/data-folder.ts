@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { chown, type FileHandle, mkdir, open, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { StartRefusal } from '../process/index.js';
+import { startCommand, StartRefusal } from '../process/index.js';
 import { adoptFolder } from './folder-rights.js';
 import type { PostgresBinaries, ServerIdentity } from './postgres-binaries.js';
 import { failureReason, workingFolder } from './server-output.js';
@@ -56,7 +56,7 @@ async function initialize(
   if (await hasEntries(dataFolder)) {
     throw new StartRefusal(
       `The folder ${dataFolder} is not empty and holds no PostgreSQL data. Move its content elsewhere, or use another ` +
-        'home: SLUICE_HOME=… npm start',
+        `home: SLUICE_HOME=… ${startCommand}`,
     );
   }
   const partial = `${dataFolder}.partial`;

@@ -1,6 +1,6 @@
 import { chmod, chown, lstat, readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { StartRefusal } from '../process/index.js';
+import { startCommand, StartRefusal } from '../process/index.js';
 import type { ServerIdentity } from './postgres-binaries.js';
 
 /** Rights that PostgreSQL refuses: writing by the group, and any of others. */
@@ -38,7 +38,7 @@ function wrongRights(folder: string, mode: number): StartRefusal {
   const rights = (mode & 0o7777).toString(8).padStart(4, '0');
   return new StartRefusal(
     `PostgreSQL refuses the rights ${rights} of the database folder ${folder}. Run: chmod 0700 '${folder}' – or, if its ` +
-      'file system keeps no rights, use a home on another one: SLUICE_HOME=… npm start',
+      `file system keeps no rights, use a home on another one: SLUICE_HOME=… ${startCommand}`,
   );
 }
 

@@ -2,7 +2,7 @@ import { access, chmod, constants, cp, mkdir, readFile, rename, rm, stat, symlin
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { basename, dirname, join, relative } from 'node:path';
-import { StartRefusal } from '../process/index.js';
+import { installCommand, StartRefusal } from '../process/index.js';
 
 /** Program folder of one PostgreSQL release. */
 export interface PostgresBinaries {
@@ -45,7 +45,7 @@ function findPackageFolder(): string {
     return dirname(dirname(createRequire(import.meta.url).resolve(name)));
   } catch (error) {
     throw new StartRefusal(
-      `The embedded PostgreSQL for this platform (${name}) is not installed. Run "npm ci" without --omit=optional, ` +
+      `The embedded PostgreSQL for this platform (${name}) is not installed. Run "${installCommand}" without --omit=optional, ` +
         'or set DATABASE_URL to a server of your own.',
       { cause: error },
     );

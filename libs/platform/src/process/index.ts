@@ -1,2 +1,3 @@
 export * from './process-identity.js';
+export * from './start-command.js';
 export * from './start-refusal.js';

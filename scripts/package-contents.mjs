@@ -1,0 +1,52 @@
+/*
+ * What the npm package may contain, and must. `npm run package` refuses to pack anything else, and a test of
+ * test/architecture asks the same of the list in package.json.
+ */
+
+/** 15.7 MB of these are the weights of the image model pictogram, which no registry has. */
+export const maxTarballBytes = 20_000_000;
+
+const allowed = [
+  /^(package\.json|README\.md|LICENSE|NOTICE|CHANGELOG\.md)$/,
+  /^bin\/[\w-]+\.mjs$/,
+  /^dist\/\.built$/,
+  /^dist\/(apps|libs)\/.*\.js$/,
+  /^models\//,
+  /^prisma\/migrations\//,
+];
+
+const forbidden = [
+  [/\.(spec|int-spec|e2e-spec|models-spec|fault-spec|hosts-spec)\.|\.conformance\.|__fixtures__|(^|\/)fake-/, 'a test'],
+  [/\.map$/, 'a source map'],
+  [/\.tsx?$/, 'a source'],
+  [/\.(png|jpe?g|gif|svg)$/, 'an image'],
+  [/\.(env|key|pem)$|(^|\/)\.npmrc$/, 'a secret'],
+];
+
+/** A package without one of these does not start. */
+const required = [
+  'bin/sluice.mjs',
+  'bin/require-node.mjs',
+  'dist/.built',
+  ...['api', 'cli', 'local', 'ops', 'worker'].map((app) => `dist/apps/${app}/src/main.js`),
+  'dist/libs/platform/src/prisma/generated/client.js',
+  'dist/libs/inference/src/host/model-host.main.js',
+  'models/pictogram.yaml',
+  'models/pictogram/unet/model.onnx',
+  'LICENSE',
+];
+
+/** Offences of a list of paths of the package, one line each. `isBuilt: false`: dist/ is not expected. */
+export function offencesOf(paths, { isBuilt = true } = {}) {
+  const known = new Set(paths);
+  const unexpected = paths.filter((path) => !allowed.some((pattern) => pattern.test(path)));
+  const wrong = paths.flatMap((path) =>
+    forbidden.filter(([pattern]) => pattern.test(path)).map(([, kind]) => `${path} is ${kind}.`),
+  );
+  const missing = required.filter((path) => !known.has(path) && (isBuilt || !path.startsWith('dist/')));
+  return [
+    ...unexpected.map((path) => `${path} does not belong into the package.`),
+    ...wrong,
+    ...missing.map((path) => `${path} is missing.`),
+  ];
+}

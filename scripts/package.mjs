@@ -1,0 +1,46 @@
+#!/usr/bin/env node
+// `npm run package [-- --out folder]`: builds everything from nothing and packs the npm package, `sluice-x.y.z.tgz`. Whoever
+// installs it needs neither a compiler nor Prisma.
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, rmSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { build } from './build.mjs';
+import { readCommandLine } from './command-line.mjs';
+import { maxTarballBytes, offencesOf } from './package-contents.mjs';
+import { root } from './steps.mjs';
+
+const about = `npm run package [-- options]\n
+Builds everything from nothing, checks what the package contains, and packs it.`;
+const { values } = readCommandLine(about, {
+  out: { value: 'DIR', about: 'where the tarball is written', default: join(root, 'dist/package') },
+});
+const out = resolve(values.out);
+
+function fail(message) {
+  console.error(message);
+  process.exit(1);
+}
+
+// Files of sources that were renamed or deleted must not be packed.
+for (const folder of ['apps', 'libs', '.built']) rmSync(join(root, 'dist', folder), { recursive: true, force: true });
+try {
+  build();
+} catch (error) {
+  fail(error instanceof Error ? error.message : String(error));
+}
+mkdirSync(out, { recursive: true });
+const npm = process.env.npm_execpath ? [process.execPath, process.env.npm_execpath] : ['npm'];
+const [command, ...words] = [...npm, 'pack', '--json', '--ignore-scripts', '--pack-destination', out];
+const json = execFileSync(command, words, { cwd: root, encoding: 'utf8', maxBuffer: 64 * 1024 * 1024 });
+const parsed = JSON.parse(json);
+// npm 11 writes a list, later versions an object by name.
+const [tarball] = Array.isArray(parsed) ? parsed : Object.values(parsed);
+const offences = offencesOf(tarball.files.map(({ path }) => path));
+if (tarball.size > maxTarballBytes)
+  offences.push(`The tarball has ${tarball.size} bytes, more than ${maxTarballBytes}.`);
+if (offences.length > 0) fail(offences.join('\n'));
+const megabytes = (bytes) => `${(bytes / 1e6).toFixed(1)} MB`;
+console.log(
+  `${join(out, tarball.filename)}: ${tarball.files.length} files, ${megabytes(tarball.size)}, ` +
+    `${megabytes(tarball.unpackedSize)} unpacked.`,
+);
