@@ -4,6 +4,7 @@ import { KeyUsageReader, StakeLedger } from '#accounts';
 import { AccountsModule } from '#accounts/nest';
 import { LedgerService, KeyUsageRepository } from '#billing';
 import { BillingModule, JobMeter } from '#billing/nest';
+import { ConsoleModule } from '#console';
 import { GatewayModule, TextRewriter } from '#gateway';
 import { ImageDescriber, InputTranscriber, TextEmbedder } from '#gateway/inputs';
 import { ImageClassifier, PromptTexts, TextClassifier } from '#gateway/moderation';
@@ -108,6 +109,7 @@ export class ApiModule {
         LimitStoreModule,
         StorageModule,
         ...routeModules,
+        ConsoleModule,
         RouterModule.register(routeModules.map((module) => ({ path: 'api/v1', module }))),
       ],
       controllers: config.publicHealth ? [OperationsController] : [],

@@ -1,4 +1,5 @@
 import { Module } from '@nestjs/common';
+import { ConsoleSessionsRepository, DeleteExpiredSessionsSweep } from '#accounts';
 import { FoldKeyDaysSweep } from '#billing';
 import { BillingModule } from '#billing/nest';
 import { LimitStoreModule } from '#rate-limit/nest';
@@ -34,6 +35,8 @@ import { JobsModule } from './jobs.module.js';
     DeleteExpiredLinksSweep,
     DeleteExpiredArtifactsSweep,
     FoldKeyDaysSweep,
+    ConsoleSessionsRepository,
+    DeleteExpiredSessionsSweep,
     CleanupSweeps,
     ProgressRecorder,
   ],

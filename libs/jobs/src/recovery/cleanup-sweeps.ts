@@ -1,3 +1,4 @@
+import { DeleteExpiredSessionsSweep } from '#accounts';
 import { FoldKeyDaysSweep } from '#billing';
 import { OpsConfig } from '#platform/config';
 import { Injectable } from '#platform/injection';
@@ -23,6 +24,7 @@ export class CleanupSweeps extends SweepRunner {
     signatures: DeleteExpiredSignaturesSweep,
     links: DeleteExpiredLinksSweep,
     keyDays: FoldKeyDaysSweep,
+    consoleSessions: DeleteExpiredSessionsSweep,
     artifacts: DeleteExpiredArtifactsSweep,
     limits: LimitStore,
     jobs: JobsRepository,
@@ -37,6 +39,7 @@ export class CleanupSweeps extends SweepRunner {
       links,
       ...(limits instanceof PostgresLimitStore ? [new DeleteExpiredWindowsSweep(limits)] : []),
       keyDays,
+      consoleSessions,
       ...(days > 0 ? [new DeleteClosedJobsSweep(jobs, { days, storageLifetimeMs })] : []),
       // This sweep comes last, because its store may not respond for minutes.
       artifacts,

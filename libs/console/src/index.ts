@@ -1,0 +1,2 @@
+export { ConsoleModule } from './console.module.js';
+export { addConsolePages } from './pages/console-pages.js';
