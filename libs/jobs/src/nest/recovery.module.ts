@@ -1,6 +1,6 @@
 import { Module } from '@nestjs/common';
 import { ConsoleSessionsRepository, DeleteExpiredSessionsSweep } from '#accounts';
-import { FoldKeyDaysSweep } from '#billing';
+import { FoldKeyDaysSweep, FoldUsageSweep, UsageFoldRepository } from '#billing';
 import { BillingModule } from '#billing/nest';
 import { LimitStoreModule } from '#rate-limit/nest';
 import { StorageModule } from '#storage/nest';
@@ -35,6 +35,8 @@ import { JobsModule } from './jobs.module.js';
     DeleteExpiredLinksSweep,
     DeleteExpiredArtifactsSweep,
     FoldKeyDaysSweep,
+    UsageFoldRepository,
+    FoldUsageSweep,
     ConsoleSessionsRepository,
     DeleteExpiredSessionsSweep,
     CleanupSweeps,

@@ -1,5 +1,5 @@
 import { DeleteExpiredSessionsSweep } from '#accounts';
-import { FoldKeyDaysSweep } from '#billing';
+import { FoldKeyDaysSweep, FoldUsageSweep } from '#billing';
 import { OpsConfig } from '#platform/config';
 import { Injectable } from '#platform/injection';
 import { Logger } from '#platform/logging';
@@ -24,6 +24,7 @@ export class CleanupSweeps extends SweepRunner {
     signatures: DeleteExpiredSignaturesSweep,
     links: DeleteExpiredLinksSweep,
     keyDays: FoldKeyDaysSweep,
+    usage: FoldUsageSweep,
     consoleSessions: DeleteExpiredSessionsSweep,
     artifacts: DeleteExpiredArtifactsSweep,
     limits: LimitStore,
@@ -39,6 +40,8 @@ export class CleanupSweeps extends SweepRunner {
       links,
       ...(limits instanceof PostgresLimitStore ? [new DeleteExpiredWindowsSweep(limits)] : []),
       keyDays,
+      // Before jobs are deleted, whose tokens it sums up.
+      usage,
       consoleSessions,
       ...(days > 0 ? [new DeleteClosedJobsSweep(jobs, { days, storageLifetimeMs })] : []),
       // This sweep comes last, because its store may not respond for minutes.
