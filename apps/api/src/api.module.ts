@@ -4,7 +4,7 @@ import { KeyUsageReader, StakeLedger } from '#accounts';
 import { AccountsModule } from '#accounts/nest';
 import { LedgerService, KeyUsageRepository } from '#billing';
 import { BillingModule, JobMeter } from '#billing/nest';
-import { ConsoleModule } from '#console';
+import { AdminModule, ConsoleModule } from '#console';
 import { GatewayModule, TextRewriter } from '#gateway';
 import { ImageDescriber, InputTranscriber, TextEmbedder } from '#gateway/inputs';
 import { ImageClassifier, PromptTexts, TextClassifier } from '#gateway/moderation';
@@ -110,7 +110,11 @@ export class ApiModule {
         StorageModule,
         ...routeModules,
         ConsoleModule,
-        RouterModule.register(routeModules.map((module) => ({ path: 'api/v1', module }))),
+        AdminModule,
+        RouterModule.register([
+          ...routeModules.map((module) => ({ path: 'api/v1', module })),
+          { path: 'api/admin/v1', module: AdminModule },
+        ]),
       ],
       controllers: config.publicHealth ? [OperationsController] : [],
       providers: [ApiLifecycle, ApiMetrics, { provide: Readiness, useClass: ApiReadiness }],

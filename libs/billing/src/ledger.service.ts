@@ -2,7 +2,7 @@ import { type Currency, formatNanos, type NanoUsd, PlatformError } from '#common
 import { Injectable } from '#platform/injection';
 import { PrismaService } from '#platform/prisma';
 import { type AccountBalance, type CreditKind, type LedgerLine, LedgerRepository } from './ledger.repository.js';
-import type { OpenReservations, VerifyReport } from './ledger.repository.js';
+import type { EntryPosition, OpenReservations, PlacedLine, VerifyReport } from './ledger.repository.js';
 
 export interface Credit {
   accountId: string;
@@ -86,7 +86,18 @@ export class LedgerService {
 
   /** Returns the entries of an account, newest first. */
   async entries(accountId: string, limit: number): Promise<LedgerLine[]> {
-    return this.repository.entries(accountId, limit);
+    const lines = await this.repository.entries(accountId, limit);
+    return lines.map(({ entryId: _entryId, enteredAt: _enteredAt, ...line }) => line);
+  }
+
+  /** Returns up to `limit` entries of an account behind one, newest first, with their places in the history. */
+  async entriesAfter(accountId: string, after: EntryPosition | null, limit: number): Promise<PlacedLine[]> {
+    return this.repository.entries(accountId, limit, after);
+  }
+
+  /** Returns what a request of the account was charged, line by line. */
+  async entriesOfRequest(accountId: string, requestId: string): Promise<LedgerLine[]> {
+    return this.repository.entriesOfRequest(accountId, requestId);
   }
 
   /** Reads only the open reservations, however large the ledger is. */

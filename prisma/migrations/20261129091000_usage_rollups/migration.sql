@@ -51,14 +51,14 @@ CREATE TABLE "usage_folded" (
 );
 INSERT INTO "usage_folded" ("through") VALUES ('-infinity');
 
--- What an account was charged from `p_from` until before `p_to`, both at quarters of an hour. The one source of usage for
--- billing and for the console.
+-- What an account (null: every customer) was charged from `p_from` until before `p_to`, both at quarters of an hour. The
+-- one source of usage for billing and for the console.
 CREATE FUNCTION usage_charge_lines(p_account uuid, p_from timestamptz, p_to timestamptz)
   RETURNS TABLE (occurred_at timestamptz, model_id text, api_key_id uuid, modality text, sku text, is_diem boolean,
                  amount_nano bigint, units numeric)
   LANGUAGE sql STABLE AS $$
   SELECT u.slot, u.model_id, u.api_key_id, u.modality, u.sku, u.is_diem, u.amount_nano, u.units::numeric
-    FROM usage_charges u WHERE u.account_id = p_account AND u.slot >= p_from AND u.slot < p_to
+    FROM usage_charges u WHERE (p_account IS NULL OR u.account_id = p_account) AND u.slot >= p_from AND u.slot < p_to
   UNION ALL
   SELECT e.created_at, t.model_id, t.api_key_id, COALESCE(j.modality, ''), e.sku, e.currency = 'DIEM', -e.amount_nano,
          e.units::numeric
@@ -66,11 +66,11 @@ CREATE FUNCTION usage_charge_lines(p_account uuid, p_from timestamptz, p_to time
     JOIN ledger_entries e ON e.ledger_account_id = a.id
     JOIN ledger_transactions t ON t.id = e.transaction_id
     LEFT JOIN jobs j ON j.request_id = t.request_id
-   WHERE a.account_id = p_account AND e.sku IS NOT NULL AND e.created_at < p_to
+   WHERE (a.account_id = p_account OR (p_account IS NULL AND a.account_id IS NOT NULL)) AND e.sku IS NOT NULL AND e.created_at < p_to
      AND e.created_at >= GREATEST(p_from, (SELECT f.through FROM usage_folded f))
 $$;
 
--- The requests of an account that ended in that time. A request counts if it succeeded or was charged for what it had
+-- The requests of an account (null: of every account) that ended in that time. A request counts if it succeeded or was charged for what it had
 -- delivered; only the tokens of such requests count.
 CREATE FUNCTION usage_request_lines(p_account uuid, p_from timestamptz, p_to timestamptz)
   RETURNS TABLE (occurred_at timestamptz, model_id text, api_key_id uuid, modality text, requests bigint, failed bigint,
@@ -78,7 +78,7 @@ CREATE FUNCTION usage_request_lines(p_account uuid, p_from timestamptz, p_to tim
   LANGUAGE sql STABLE AS $$
   SELECT u.slot, u.model_id, u.api_key_id, u.modality, u.requests, u.failed, u.prompt_tokens, u.cached_tokens,
          u.completion_tokens
-    FROM usage_requests u WHERE u.account_id = p_account AND u.slot >= p_from AND u.slot < p_to
+    FROM usage_requests u WHERE (p_account IS NULL OR u.account_id = p_account) AND u.slot >= p_from AND u.slot < p_to
   UNION ALL
   SELECT j.finished_at, j.model_id, j.api_key_id, j.modality,
          CASE WHEN j.state = 'succeeded' OR h.charged_nano > 0 THEN 1 ELSE 0 END::bigint,
@@ -87,7 +87,7 @@ CREATE FUNCTION usage_request_lines(p_account uuid, p_from timestamptz, p_to tim
          CASE WHEN j.state = 'succeeded' OR h.charged_nano > 0 THEN COALESCE(j.cached_tokens, 0) ELSE 0 END::bigint,
          CASE WHEN j.state = 'succeeded' OR h.charged_nano > 0 THEN COALESCE(j.completion_tokens, 0) ELSE 0 END::bigint
     FROM jobs j LEFT JOIN holds h ON h.request_id = j.request_id
-   WHERE j.account_id = p_account AND j.finished_at < p_to
+   WHERE (p_account IS NULL OR j.account_id = p_account) AND j.finished_at < p_to
      AND j.finished_at >= GREATEST(p_from, (SELECT f.through FROM usage_folded f))
 $$;
 

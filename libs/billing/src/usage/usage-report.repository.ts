@@ -8,7 +8,8 @@ export type UsageGrouping = (typeof usageGroupings)[number];
 
 /** Whose usage, and which part of it. */
 export interface UsageSelection {
-  accountId: string;
+  /** Null: every account. */
+  accountId: string | null;
   apiKeyId: string | null;
   modelId: string | null;
 }
