@@ -20,7 +20,7 @@ const entries = [
   '^libs/gateway/src/(access-log|inputs|moderation|responses|tee)/index[.]ts$',
   '^libs/(accounts|billing|characters|model-registry|payments|rate-limit)/src/api/index[.]ts$',
   '^libs/[^/]+/src/nest/index[.]ts$',
-  '^libs/queue/src/(checks|trust/(pools|signing))/index[.]ts$',
+  '^libs/queue/src/(checks|workers|trust/(pools|signing))/index[.]ts$',
   '^libs/jobs/src/store-checks/index[.]ts$',
   '^libs/queue/src/nest/job-results/index[.]ts$',
   '^libs/model-registry/src/manifest/index[.]ts$',
