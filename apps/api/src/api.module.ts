@@ -52,6 +52,8 @@ const queryTimeoutMs = 10_000;
     ImageModule,
     TranscriptionModule,
     WebModule,
+    LimitStoreModule,
+    StorageModule,
   ],
   providers: [
     { provide: JobMeter, useValue: meterJob },
@@ -69,6 +71,7 @@ const queryTimeoutMs = 10_000;
     { provide: CompatibleNames, useClass: ConfiguredNames },
     { provide: OutputFormats, useClass: MediaFormats },
     { provide: WebProviders, useClass: ConfiguredWeb },
+    { provide: Readiness, useClass: ApiReadiness },
   ],
   exports: [
     JobMeter,
@@ -86,6 +89,7 @@ const queryTimeoutMs = 10_000;
     CompatibleNames,
     OutputFormats,
     WebProviders,
+    Readiness,
   ],
 })
 class BindingsModule {}
@@ -106,8 +110,6 @@ export class ApiModule {
         QueueModule.forRootAsync({ inject: [ApiConfig, Metrics], useFactory: transportOptions }),
         BindingsModule,
         ModelRegistryModule,
-        LimitStoreModule,
-        StorageModule,
         ...routeModules,
         ConsoleModule,
         AdminModule,
@@ -117,7 +119,7 @@ export class ApiModule {
         ]),
       ],
       controllers: config.publicHealth ? [OperationsController] : [],
-      providers: [ApiLifecycle, ApiMetrics, { provide: Readiness, useClass: ApiReadiness }],
+      providers: [ApiLifecycle, ApiMetrics],
     };
   }
 }
