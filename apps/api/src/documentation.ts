@@ -45,16 +45,18 @@ function byTag(left: PathItem, right: PathItem): number {
 
 function positionOf([, item]: PathItem): number {
   const operations = Object.values(item as Record<string, { tags?: string[] }>);
-  const named = operations.find(({ tags: names }) => names !== undefined);
-  const position = Object.keys(tags).indexOf(named?.tags?.[0] ?? '');
+  const position = Object.keys(tags).indexOf(operations[0]?.tags?.[0] ?? '');
   return position < 0 ? Infinity : position;
 }
 
-/** Paths are relative to the server of the document, or to one that they name themselves. Others are not published. */
+/** Paths are relative to the server of the document, or to one that their operations name. Others are not published. */
 function publishedPath([path, item]: PathItem): PathItem[] {
   if (path.startsWith(`${basePath}/`)) return [[path.slice(basePath.length), item]];
   if (!path.startsWith(adminPath.base)) return [];
-  return [[path.slice(adminPath.server.length), { ...item, servers: [{ url: adminPath.server }] }]];
+  const operations = Object.entries(item as Record<string, object>).map(([method, operation]) => {
+    return [method, { ...operation, servers: [{ url: adminPath.server }] }];
+  });
+  return [[path.slice(adminPath.server.length), Object.fromEntries(operations) as PathItem[1]]];
 }
 
 type PathItem = [path: string, item: OpenAPIObject['paths'][string]];
