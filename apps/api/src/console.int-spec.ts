@@ -23,7 +23,7 @@ beforeAll(async () => {
   vi.stubEnv('DATABASE_URL', database.url);
   vi.stubEnv('SLUICE_HOME', home);
   vi.stubEnv('SLUICE_SECRET_KEY', '5c'.repeat(32));
-  vi.stubEnv('SLUICE_ABUSE_FAILURES', '5');
+  vi.stubEnv('SLUICE_ABUSE_FAILURES', '10');
   prisma = new PrismaService({ url: database.url, poolSize: 2 });
   const accounts = new AccountsService(prisma);
   const first = await accounts.bootstrap();
@@ -77,8 +77,8 @@ async function signIn(payload: object): Promise<{ session: Answer; headers: Reco
 
 const adminRoutes = ['overview', 'usage', 'requests', 'queue', 'workers', 'models', 'billing', 'health'];
 
-async function statuses(headers: Record<string, string>): Promise<number[]> {
-  const answers = await Promise.all(adminRoutes.map((route) => call(`/api/admin/v1/${route}`, { headers })));
+async function statuses(headers: Record<string, string>, from = '192.0.2.1'): Promise<number[]> {
+  const answers = await Promise.all(adminRoutes.map((route) => call(`/api/admin/v1/${route}`, { headers, from })));
   return answers.map(({ status }) => status);
 }
 
@@ -134,7 +134,7 @@ describe('the Admin API', () => {
     expect(await statuses({ authorization: `Bearer ${keys.inferenceKey}` })).toEqual([200, 200, 200, 403, 403, 403, 403, 403]);
     expect(await statuses({ authorization: `Bearer ${tenantKey}` })).toEqual([200, 200, 200, 403, 403, 403, 200, 403]);
     expect(await statuses((await signIn({ apiKey: keys.adminKey })).headers)).toEqual(adminRoutes.map(() => 200));
-    expect(await statuses({})).toEqual(adminRoutes.map(() => 401));
+    expect(await statuses({}, '192.0.2.5')).toEqual(adminRoutes.map(() => 401));
   });
 
   it('lists the requests of an account only to that account and to operators', async () => {

@@ -25,15 +25,7 @@ export {
   type TransactionPage,
 } from './usage/account-transactions.service.js';
 export { FoldUsageSweep } from './usage/fold-usage.sweep.js';
-export { dayBorders, type DayRange, isTimeZone } from './usage/local-days.js';
 export { UsageFoldRepository } from './usage/usage-fold.repository.js';
-export {
-  type UsageFigures,
-  type UsageGrouping,
-  usageGroupings,
-  type UsageSelection,
-} from './usage/usage-report.repository.js';
-export { type UsageReport, UsageReportService } from './usage/usage-report.service.js';
 export { FoldKeyDaysSweep } from './usage/fold-key-days.sweep.js';
 export { KeyUsageRepository } from './usage/key-usage.repository.js';
 export { UsageAnalyticsService } from './usage/usage-analytics.service.js';

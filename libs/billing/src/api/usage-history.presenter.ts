@@ -1,5 +1,5 @@
 import { displayNanos, formatNanos } from '#common';
-import { acceptedQuality, csvText, type CsvValue } from '#platform/http';
+import { acceptedQuality, csvText, type CsvValue } from '#platform/text';
 import type { UsageEntry } from '../usage/usage-history.repository.js';
 import type { UsageEntryResponse } from './usage-history.response.js';
 import { wireCurrencies } from './usage-history.query.js';

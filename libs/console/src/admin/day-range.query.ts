@@ -1,4 +1,4 @@
-import { type DayRange, isTimeZone } from '#billing';
+import { type DayRange, isTimeZone } from '#billing/usage';
 import { queryFault, queryText } from '#platform/http';
 
 const dayForm = /^\d{4}-\d{2}-\d{2}$/;

@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { PlatformError } from '#common';
-import { acceptedQuality } from '#platform/http';
+import { acceptedQuality } from '#platform/text';
 import { type ConsoleFile, ConsoleFiles } from './console-files.js';
 
 /** Only the console's own files run, and only forms and requests to the api itself are sent. */

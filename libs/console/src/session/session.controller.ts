@@ -3,7 +3,7 @@ import { ApiExcludeController } from '@nestjs/swagger';
 import type { FastifyRequest } from 'fastify';
 import { ConsoleSessionsService, csrfHeader, sessionTokensIn } from '#accounts';
 import { PlatformError } from '#common';
-import { Access, Exchange, Guarded, type HttpExchange, queryFault, RequestBody } from '#platform/http';
+import { Access, Exchange, type HttpExchange, queryFault, RequestBody } from '#platform/http';
 import { serviceVersion } from '#platform/health';
 import { SignInRequest } from './session.request.js';
 import { presentSession, type SessionResponse } from './session.response.js';
@@ -20,8 +20,7 @@ export class SessionController {
 
   @Post()
   @HttpCode(200)
-  @Access('anonymous')
-  @Guarded()
+  @Access('anonymous', { guarded: true })
   async signIn(
     @RequestBody(SignInRequest) { apiKey, token: linkToken, path = '/' }: SignInRequest,
     @Exchange() http: HttpExchange,

@@ -1,5 +1,3 @@
-export { acceptedQuality } from './accept.js';
-export { csvText, type CsvValue } from './csv.js';
 export { FileField, FileListField } from './file-field.js';
 export { fieldOfPart, FormBody, UploadedFile } from './form-body.js';
 export { Exchange, HttpExchange, StreamedResponse } from './http-exchange.js';
@@ -12,7 +10,6 @@ export {
   Access,
   Billed,
   callerOf,
-  Guarded,
   LargeBody,
   LimitedByModel,
   Multipart,

@@ -86,14 +86,12 @@ export function routeSettings(settings: RouteSettings): MethodDecorator {
   };
 }
 
-/** Declares who may call a route; default: any valid key. */
-export function Access(access: RouteAccess): MethodDecorator {
-  return routeSettings({ access });
-}
-
-/** Declares a route outside of the API whose failures count towards the block of the client's address. */
-export function Guarded(): MethodDecorator {
-  return routeSettings({ guarded: true });
+/**
+ * Declares who may call a route; default: any valid key. `guarded` is for a route outside of the API whose failures count
+ * towards the block of the client's address.
+ */
+export function Access(access: RouteAccess, { guarded }: Pick<RouteSettings, 'guarded'> = {}): MethodDecorator {
+  return routeSettings(guarded === true ? { access, guarded } : { access });
 }
 
 /** Declares a removed endpoint; use with `Access('anonymous')`. */

@@ -1,6 +1,6 @@
-import { UsageReportService } from '#billing';
+import { UsageReportService } from '#billing/usage';
 import { formatNanos } from '#common';
-import { type JobActivity, JobActivityRepository } from '#jobs';
+import { type JobActivity, JobActivityRepository } from '#jobs/inspection';
 import { ModelRegistryService } from '#model-registry';
 import type { RequestCaller } from '#platform/http';
 import { Injectable } from '#platform/injection';

@@ -1,13 +1,8 @@
 import { Controller, Get, Param, Query } from '@nestjs/common';
-import { dayBorders, LedgerService } from '#billing';
+import { LedgerService } from '#billing';
+import { dayBorders } from '#billing/usage';
 import { PlatformError } from '#common';
-import {
-  JobInspectionRepository,
-  positionOf,
-  type RequestFilter,
-  RequestListRepository,
-  type RequestPosition,
-} from '#jobs';
+import { JobInspectionRepository, positionOf, type RequestFilter, RequestListRepository, type RequestPosition } from '#jobs/inspection';
 import { Access, Exchange, type HttpExchange, queryText } from '#platform/http';
 import {
   isMoment,

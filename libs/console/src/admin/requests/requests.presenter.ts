@@ -1,6 +1,6 @@
 import type { LedgerLine } from '#billing';
 import { errorEntry, formatNanos, isErrorCode } from '#common';
-import type { InspectedJob, RequestRow } from '#jobs';
+import type { InspectedJob, RequestRow } from '#jobs/inspection';
 import type { RequestDetailResponse, RequestRowResponse } from './requests.response.js';
 
 const decimals = 9;

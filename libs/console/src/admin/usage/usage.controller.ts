@@ -1,5 +1,5 @@
 import { Controller, Get, Query } from '@nestjs/common';
-import { type UsageGrouping, usageGroupings, UsageReportService } from '#billing';
+import { type UsageGrouping, usageGroupings, UsageReportService } from '#billing/usage';
 import { Access, Exchange, type HttpExchange } from '#platform/http';
 import { readChoice, readScope, readText } from '../admin-query.js';
 import { readDayRange } from '../day-range.query.js';

@@ -1,6 +1,6 @@
 import { applyDecorators } from '@nestjs/common';
 import { ApiQuery } from '@nestjs/swagger';
-import { usageGroupings } from '#billing';
+import { usageGroupings } from '#billing/usage';
 import { ApiRoute, type DocumentedRoute } from '#platform/http';
 import { adminErrors, adminRoute, DayRangeQuery, ScopeQuery } from '../admin.document.js';
 import { AdminUsageResponse } from './usage.response.js';

@@ -1,6 +1,6 @@
-import type { DayRange, UsageFigures, UsageGrouping, UsageReport } from '#billing';
+import type { DayRange, UsageFigures, UsageGrouping, UsageReport } from '#billing/usage';
 import { formatNanos } from '#common';
-import { csvText } from '#platform/http';
+import { csvText } from '#platform/text';
 import type { AdminUsageResponse, UsageFiguresResponse } from './usage.response.js';
 
 const decimals = 9;
