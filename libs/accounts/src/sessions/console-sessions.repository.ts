@@ -30,7 +30,7 @@ export class ConsoleSessionsRepository {
     // SQL: the database's clock dates the session.
     await this.prisma.$executeRaw`
       INSERT INTO console_sessions (token_hash, api_key_id, expires_at)
-      SELECT ${tokenHash}, id, LEAST(now() + ${sessionMs}::float8 * interval '1 ms', expires_at)
+      SELECT ${tokenHash}::bytea, id, LEAST(now() + ${sessionMs}::float8 * interval '1 ms', expires_at)
         FROM api_keys WHERE id = ${apiKeyId}::uuid`;
   }
 
@@ -75,7 +75,7 @@ export class ConsoleSessionsRepository {
     // SQL: the database's clock dates the link.
     await this.prisma.$executeRaw`
       INSERT INTO console_links (token_hash, api_key_id, expires_at)
-      VALUES (${tokenHash}, ${apiKeyId}::uuid, now() + ${linkMs}::float8 * interval '1 ms')`;
+      VALUES (${tokenHash}::bytea, ${apiKeyId}::uuid, now() + ${linkMs}::float8 * interval '1 ms')`;
   }
 
   /** Uses a link up: of several calls with one token, one gets the key. Null: unknown, used, or expired. */
