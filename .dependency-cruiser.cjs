@@ -60,7 +60,19 @@ const inOrder = (name, root, folders) =>
   }));
 
 const queueFolders = [
-  ...['contract', 'connections', 'fairness', 'trust', 'stores', 'heartbeats', 'workers', 'replies', 'hosts', 'affinity', 'jobs'],
+  ...[
+    'contract',
+    'connections',
+    'fairness',
+    'trust',
+    'stores',
+    'heartbeats',
+    'workers',
+    'replies',
+    'hosts',
+    'affinity',
+    'jobs',
+  ],
   ...['transport', 'checks', 'nest'],
 ];
 

@@ -62,7 +62,19 @@ const skeleton: Record<string, string> = {
 /** The folders of libraries that have an order, from the bottom to the top. */
 const folders = {
   queue: [
-    ...['contract', 'connections', 'fairness', 'trust', 'stores', 'heartbeats', 'workers', 'replies', 'hosts', 'affinity', 'jobs'],
+    ...[
+      'contract',
+      'connections',
+      'fairness',
+      'trust',
+      'stores',
+      'heartbeats',
+      'workers',
+      'replies',
+      'hosts',
+      'affinity',
+      'jobs',
+    ],
     ...['transport', 'checks', 'nest'],
   ],
   gateway: [

@@ -58,7 +58,10 @@ interface Call {
   from?: string;
 }
 
-async function call(url: string, { method = 'GET', headers = {}, payload, from = '192.0.2.1' }: Call = {}): Promise<Answer> {
+async function call(
+  url: string,
+  { method = 'GET', headers = {}, payload, from = '192.0.2.1' }: Call = {},
+): Promise<Answer> {
   const response = await app.inject({ url, method, headers, payload, remoteAddress: from });
   const isJson = String(response.headers['content-type'] ?? '').includes('json');
   return {
@@ -90,7 +93,9 @@ describe('the session of a browser', () => {
     expect(String(session.headers['set-cookie'])).toMatch(
       /^sluice_console_[\w-]{10}=[\w-]{43}; Max-Age=43200; Path=\/a\/b\/; HttpOnly; SameSite=Strict$/,
     );
-    expect((await call('/console/session', { headers: { cookie: headers['cookie'] ?? '' } })).body).toEqual(session.body);
+    expect((await call('/console/session', { headers: { cookie: headers['cookie'] ?? '' } })).body).toEqual(
+      session.body,
+    );
     expect((await call('/api/v1/api_keys', { headers })).status).toBe(200);
     expect((await call('/api/v1/api_keys', { headers: { cookie: headers['cookie'] ?? '' } })).status).toBe(401);
     expect((await call('/console/session', { method: 'DELETE', headers })).status).toBe(204);
@@ -117,7 +122,12 @@ describe('the session of a browser', () => {
 
   it('is refused to pages of other sites', async () => {
     const headers = { 'sec-fetch-site': 'cross-site' };
-    const answer = await call('/console/session', { method: 'POST', headers, payload: { apiKey: keys.adminKey }, from: '192.0.2.3' });
+    const answer = await call('/console/session', {
+      method: 'POST',
+      headers,
+      payload: { apiKey: keys.adminKey },
+      from: '192.0.2.3',
+    });
     expect(answer.status).toBe(403);
   });
 
@@ -131,7 +141,9 @@ describe('the session of a browser', () => {
 
 describe('the Admin API', () => {
   it('shows an inference key its own figures, an ADMIN key the account, and an operator the installation', async () => {
-    expect(await statuses({ authorization: `Bearer ${keys.inferenceKey}` })).toEqual([200, 200, 200, 403, 403, 403, 403, 403]);
+    expect(await statuses({ authorization: `Bearer ${keys.inferenceKey}` })).toEqual([
+      200, 200, 200, 403, 403, 403, 403, 403,
+    ]);
     expect(await statuses({ authorization: `Bearer ${tenantKey}` })).toEqual([200, 200, 200, 403, 403, 403, 200, 403]);
     expect(await statuses((await signIn({ apiKey: keys.adminKey })).headers)).toEqual(adminRoutes.map(() => 200));
     expect(await statuses({}, '192.0.2.5')).toEqual(adminRoutes.map(() => 401));

@@ -16,7 +16,14 @@ describe('printBanner', () => {
   });
 
   it('names a file instead of the keys where its output may be kept', () => {
-    const text = printBanner({ baseUrl, keys, keysFile: '/srv/sluice/first-keys.txt', consoleLink: null, wanted: [], coming: [] });
+    const text = printBanner({
+      baseUrl,
+      keys,
+      keysFile: '/srv/sluice/first-keys.txt',
+      consoleLink: null,
+      wanted: [],
+      coming: [],
+    });
     expect(text).toContain('/srv/sluice/first-keys.txt');
     expect(text).not.toContain('slk_');
     expect(text).toContain('Bearer $SLUICE_API_KEY');
@@ -56,8 +63,8 @@ describe('printBanner', () => {
           .map((line) => line.length),
       ),
     ).toBeLessThan(103);
-    expect(printBanner({ baseUrl, keys: null, keysFile: null, consoleLink: null, wanted: coming, coming: [] })).toContain(
-      'All models of this start are installed.',
-    );
+    expect(
+      printBanner({ baseUrl, keys: null, keysFile: null, consoleLink: null, wanted: coming, coming: [] }),
+    ).toContain('All models of this start are installed.');
   });
 });

@@ -94,7 +94,8 @@ export class LedgerWatch {
       help: 'Broken invariants found by the latest verification of the ledger: each must be 0. Empty until the first one.',
       labelNames: ['check'],
       read: (observe) => {
-        for (const [check, count] of Object.entries(this.report === null ? {} : countsOf(this.report))) observe({ check }, count);
+        for (const [check, count] of Object.entries(this.report === null ? {} : countsOf(this.report)))
+          observe({ check }, count);
       },
     });
     metrics.observedGauge({

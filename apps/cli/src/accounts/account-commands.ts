@@ -46,7 +46,9 @@ export function addAccountCommands(program: Command, context: CliContext): void 
     .action((account: string, options: { off?: boolean; json?: boolean }) => setBetaAccess(context, account, options));
   accounts
     .command('operator <account>')
-    .description('let the ADMIN keys of an account see and run the installation in the console; takes effect within 5 s')
+    .description(
+      'let the ADMIN keys of an account see and run the installation in the console; takes effect within 5 s',
+    )
     .option('--off', 'let them no longer')
     .option(...jsonFlag)
     .action((account: string, options: { off?: boolean; json?: boolean }) => setOperator(context, account, options));

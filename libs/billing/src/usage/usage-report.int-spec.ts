@@ -105,9 +105,15 @@ async function writeRequest(random: () => number, baseMs: number): Promise<Traff
   );
   if (outcome !== 'free') {
     await client.query(`SELECT ledger_reserve($1, $2, $3, $4, 20000, NULL, NULL)`, [requestId, account, key, model]);
-    const lines = [{ sku: `${model}-llm-output-mtoken`, units: 0.5, unitPriceNano: 1_000, amountNano: Number(chargedNano) }];
+    const lines = [
+      { sku: `${model}-llm-output-mtoken`, units: 0.5, unitPriceNano: 1_000, amountNano: Number(chargedNano) },
+    ];
     const settled = outcome === 'refunded' ? 'released' : 'settled';
-    await client.query(`SELECT ledger_close($1, 1, $2::hold_state, $3::jsonb)`, [requestId, settled, JSON.stringify(lines)]);
+    await client.query(`SELECT ledger_close($1, 1, $2::hold_state, $3::jsonb)`, [
+      requestId,
+      settled,
+      JSON.stringify(lines),
+    ]);
   }
   await client.query(`UPDATE jobs SET state = $2::job_state, finished_at = $3 WHERE request_id = $1`, [
     requestId,
@@ -123,7 +129,17 @@ async function writeRequest(random: () => number, baseMs: number): Promise<Traff
   );
   await client.query('COMMIT');
   const isCounted = outcome !== 'refunded';
-  return { requestId, endedAtMs: endedAt.getTime(), model, key, modality, isCounted, promptTokens, completionTokens, chargedNano };
+  return {
+    requestId,
+    endedAtMs: endedAt.getTime(),
+    model,
+    key,
+    modality,
+    isCounted,
+    promptTokens,
+    completionTokens,
+    chargedNano,
+  };
 }
 
 const keyOf: Record<UsageGrouping, (request: Traffic, date: (ms: number) => string) => string> = {
@@ -172,7 +188,10 @@ async function checkReports(): Promise<void> {
       const { groups, total } = await reports.report(selection, days, groupBy);
       expect({ timeZone, groupBy, ...total }).toEqual({ timeZone, groupBy, ...expected(within) });
       expect(total.spendNano).toBe(await ledgerSum(fromMs, toMs));
-      const wanted = groupBy === 'day' ? datesBetween(days.startDate, days.endDate) : [...new Set(within.map((one) => keyOf[groupBy](one, date)))];
+      const wanted =
+        groupBy === 'day'
+          ? datesBetween(days.startDate, days.endDate)
+          : [...new Set(within.map((one) => keyOf[groupBy](one, date)))];
       expect(groups.map(({ key }) => key).toSorted()).toEqual(wanted.toSorted());
       for (const { key, label: _label, ...figures } of groups) {
         const own = within.filter((request) => keyOf[groupBy](request, date) === key);
@@ -217,7 +236,11 @@ describe('a usage report', () => {
   });
 
   it('of all accounts has those of this one', async () => {
-    const days = { startDate: dateIn('UTC')(Date.now() - 8 * dayMs), endDate: dateIn('UTC')(Date.now()), timeZone: 'UTC' };
+    const days = {
+      startDate: dateIn('UTC')(Date.now() - 8 * dayMs),
+      endDate: dateIn('UTC')(Date.now()),
+      timeZone: 'UTC',
+    };
     const { total } = await reports.report({ accountId: null, apiKeyId: null, modelId: null }, days, 'model');
     expect(total).toEqual(expected(traffic));
   });

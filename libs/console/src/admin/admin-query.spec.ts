@@ -52,7 +52,10 @@ describe('a page', () => {
     expect(pageOf([], 2, cursorOf)).toEqual({ rows: [], nextCursor: null });
   });
 
-  it.each(['!', 'e30', Buffer.from('null').toString('base64url'), 'x'.repeat(401)])('refuses the cursor %j', (cursor) => {
-    expect(() => readCursor({ cursor }, () => null)).toThrow(expect.objectContaining({ param: 'cursor' }));
-  });
+  it.each(['!', 'e30', Buffer.from('null').toString('base64url'), 'x'.repeat(401)])(
+    'refuses the cursor %j',
+    (cursor) => {
+      expect(() => readCursor({ cursor }, () => null)).toThrow(expect.objectContaining({ param: 'cursor' }));
+    },
+  );
 });

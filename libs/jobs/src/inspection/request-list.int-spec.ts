@@ -4,7 +4,12 @@ import { PrismaService } from '#platform/prisma';
 import { insertCustomer, type RowCustomer } from '#test/finished-requests';
 import { createMigratedDatabase, type TestDatabase } from '#test/postgres';
 import { JobActivityRepository } from './job-activity.repository.js';
-import { positionOf, type RequestFilter, RequestListRepository, type RequestPosition } from './request-list.repository.js';
+import {
+  positionOf,
+  type RequestFilter,
+  RequestListRepository,
+  type RequestPosition,
+} from './request-list.repository.js';
 
 const queueId = '00000000-0000-4000-8000-000000000007';
 
@@ -23,7 +28,15 @@ beforeAll(async () => {
   await client.connect();
   [customer, other] = [await insertCustomer(client), await insertCustomer(client)];
   requests = new RequestListRepository(prisma);
-  everything = { accountId: customer.account, apiKeyId: null, modelId: null, states: null, id: null, fromMs: null, toMs: null };
+  everything = {
+    accountId: customer.account,
+    apiKeyId: null,
+    modelId: null,
+    states: null,
+    id: null,
+    fromMs: null,
+    toMs: null,
+  };
   // Several end in the same millisecond, as they do when one group is closed.
   await client.query(
     `INSERT INTO jobs (request_id, account_id, api_key_id, modality, model_id, state, attempt, created_at, enqueued_at,
@@ -82,12 +95,20 @@ describe('the list of requests', () => {
     expect(await readAll({ ...everything, id: 'theirs' }, 3)).toEqual([]);
     expect(await readAll({ ...everything, accountId: null }, 10)).toHaveLength(26);
     expect(await readAll({ ...everything, toMs: 0 }, 10)).toEqual([]);
-    expect(await readAll({ ...everything, fromMs: Date.now() - 3_600_000, toMs: Date.now() + 60_000 }, 10)).toHaveLength(25);
+    expect(
+      await readAll({ ...everything, fromMs: Date.now() - 3_600_000, toMs: Date.now() + 60_000 }, 10),
+    ).toHaveLength(25);
   });
 
   it('says what a request was and cost', async () => {
     const [row] = await requests.page({ ...everything, id: 'r05' }, null, 1);
-    expect(row).toMatchObject({ state: 'failed', errorCode: 'MODEL_OFFLINE', chargedNano: 0n, keyLast6: 'abcdef', attempt: 1 });
+    expect(row).toMatchObject({
+      state: 'failed',
+      errorCode: 'MODEL_OFFLINE',
+      chargedNano: 0n,
+      keyLast6: 'abcdef',
+      attempt: 1,
+    });
     const [open] = await requests.page({ ...everything, id: 'r25' }, null, 1);
     expect(open).toMatchObject({ state: 'queued', finishedAt: null, chargedNano: null });
   });
@@ -99,7 +120,9 @@ describe('the activity of the last hour', () => {
     const sum = (read: (minute: (typeof activity.minutes)[number]) => number) =>
       activity.minutes.reduce((total, minute) => total + read(minute), 0);
     expect([sum(({ requests: count }) => count), sum(({ errors }) => errors)]).toEqual([20, 4]);
-    expect(activity.open).toEqual([{ modality: 'chat', waiting: 5, running: 0, oldestMs: expect.any(Number) as number }]);
+    expect(activity.open).toEqual([
+      { modality: 'chat', waiting: 5, running: 0, oldestMs: expect.any(Number) as number },
+    ]);
     expect(activity.recentTokens).toBe(0);
     const all = await new JobActivityRepository(prisma).lastHour({ accountId: null, apiKeyId: null });
     expect(all.minutes.reduce((total, minute) => total + minute.requests, 0)).toBe(21);

@@ -61,7 +61,8 @@ export class RequestListRepository {
   /** Returns up to `limit` requests behind a position. Rejects with `REQUEST_TIMEOUT`. */
   async page(filter: RequestFilter, after: RequestPosition | null, limit: number): Promise<RequestRow[]> {
     return boundedRead(this.prisma, { timeoutMs }, async (transaction) => {
-      const open = after?.isOpen === false ? [] : await transaction.$queryRaw<RequestRow[]>(openRows(filter, after, limit));
+      const open =
+        after?.isOpen === false ? [] : await transaction.$queryRaw<RequestRow[]>(openRows(filter, after, limit));
       if (open.length >= limit) return open;
       const endedAfter = after?.isOpen === false ? after : null;
       const ended = await transaction.$queryRaw<RequestRow[]>(endedRows(filter, endedAfter, limit - open.length));

@@ -49,7 +49,16 @@ function presentBalances({ usdNano, bundledNano, diemNano, diemAllowanceNano }: 
   };
 }
 
-function presentEntry({ entryId, enteredAt, kind, currency, amountNano, sku, requestId, note }: PlacedLine): AdminEntryResponse {
+function presentEntry({
+  entryId,
+  enteredAt,
+  kind,
+  currency,
+  amountNano,
+  sku,
+  requestId,
+  note,
+}: PlacedLine): AdminEntryResponse {
   return {
     id: String(entryId),
     at: enteredAt.toISOString(),

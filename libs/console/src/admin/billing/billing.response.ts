@@ -14,13 +14,18 @@ export class AdminBalancesResponse {
 export class AdminEntryResponse {
   @ApiProperty({ type: 'string', example: '1024' }) id!: string;
   @ApiProperty({ type: 'string', format: 'date-time' }) at!: string;
-  @ApiProperty({ type: 'string', example: 'charge', description: 'charge, top_up, grant, revoke, allowance, expiry, closing.' })
+  @ApiProperty({
+    type: 'string',
+    example: 'charge',
+    description: 'charge, top_up, grant, revoke, allowance, expiry, closing.',
+  })
   kind!: string;
 
   @ApiProperty({ type: 'string', enum: ['USD', 'DIEM', 'BUNDLED'] }) currency!: string;
   @ApiProperty({ ...amount, description: 'Negative for a charge.', example: '-0.000048000' }) amount!: string;
   @ApiProperty({ type: 'string', nullable: true, example: 'stories-15m-llm-output-mtoken' }) sku!: string | null;
-  @ApiProperty({ type: 'string', nullable: true, description: 'The request that was charged.' }) requestId!: string | null;
+  @ApiProperty({ type: 'string', nullable: true, description: 'The request that was charged.' }) requestId!:
+    string | null;
   @ApiProperty({ type: 'string' }) note!: string;
 }
 

@@ -89,7 +89,10 @@ export class OperationsController {
   @Access('operator')
   @ApiRoute(documents.setState)
   @ApiParam(modelId)
-  async setState(@Param('id') id: string, @RequestBody(ModelStateRequest) { enabled }: ModelStateRequest): Promise<void> {
+  async setState(
+    @Param('id') id: string,
+    @RequestBody(ModelStateRequest) { enabled }: ModelStateRequest,
+  ): Promise<void> {
     await this.modelsService.setEnabled(id, enabled);
   }
 

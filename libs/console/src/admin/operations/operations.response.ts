@@ -5,7 +5,11 @@ import { ApiProperty } from '@nestjs/swagger';
 const count = { type: 'integer', minimum: 0 } as const;
 const text = { type: 'string', nullable: true } as const;
 const names = { type: 'array', items: { type: 'string' } } as const;
-const bytesByDevice = { type: 'object', additionalProperties: { type: 'integer' }, example: { cpu: 2_500_000_000 } } as const;
+const bytesByDevice = {
+  type: 'object',
+  additionalProperties: { type: 'integer' },
+  example: { cpu: 2_500_000_000 },
+} as const;
 
 export class QueueRowResponse {
   @ApiProperty({ type: 'string', description: 'The kind of request.', example: 'chat' }) type!: string;
@@ -31,7 +35,8 @@ export class QueueResponse {
 export class WorkerModelResponse {
   @ApiProperty({ type: 'string' }) id!: string;
   @ApiProperty({ type: 'string', description: 'loading, ready, draining, or why it is not loaded.' }) state!: string;
-  @ApiProperty({ ...text, description: 'Why it is not loaded, or not where it would rather run.' }) reason!: string | null;
+  @ApiProperty({ ...text, description: 'Why it is not loaded, or not where it would rather run.' }) reason!:
+    string | null;
   @ApiProperty({ ...text, description: 'Execution provider.', example: 'cpu' }) provider!: string | null;
   @ApiProperty(bytesByDevice) memory!: Record<string, number>;
   @ApiProperty(count) slots!: number;

@@ -2,7 +2,12 @@ import { BooleanField, IntegerField, TextField } from '#platform/http';
 
 /** Body of `POST /models/{id}/place`. */
 export class PlaceModelRequest {
-  @TextField({ required: true, maxLength: 63, description: 'The pool whose workers serve the model.', example: 'local' })
+  @TextField({
+    required: true,
+    maxLength: 63,
+    description: 'The pool whose workers serve the model.',
+    example: 'local',
+  })
   pool!: string;
 
   @BooleanField({ description: 'Never unload it to make room.', default: false })

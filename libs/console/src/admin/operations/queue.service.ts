@@ -19,7 +19,13 @@ export class QueueService {
     for (const { modality, modelId, state, count, retried, oldestSeconds } of open) {
       const queue = `${modality}.${modelId}`;
       const pools = placements.filter((placement) => placement.modelId === modelId).map(({ pool }) => pool);
-      const row = rows.get(queue) ?? { ...noJobs, type: modality, model: modelId, pools, claimingWorkers: this.claiming(queue) };
+      const row = rows.get(queue) ?? {
+        ...noJobs,
+        type: modality,
+        model: modelId,
+        pools,
+        claimingWorkers: this.claiming(queue),
+      };
       rows.set(queue, row);
       row.retries += retried;
       if (state === 'queued') {

@@ -24,7 +24,15 @@ it('shows the memory of each device and why a model is not loaded', () => {
     },
   };
   const worker = presentWorker(heartbeat);
-  expect(worker).toMatchObject({ id: 'w', state: 'drained', pools: ['text'], slots: 8, running: 2, host: null, since: null });
+  expect(worker).toMatchObject({
+    id: 'w',
+    state: 'drained',
+    pools: ['text'],
+    slots: 8,
+    running: 2,
+    host: null,
+    since: null,
+  });
   expect(worker.devices).toEqual([
     { name: 'cpu', totalBytes: 1_000, usedBytes: 150 },
     { name: 'cuda:0', totalBytes: 0, usedBytes: 7 },

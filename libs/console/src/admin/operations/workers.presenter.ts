@@ -14,7 +14,15 @@ export function presentWorker(heartbeat: Heartbeat): WorkerResponse {
   };
 }
 
-function presentServed({ modelId, state, providerNote, provider, memory, slots, running }: ServedModelState): WorkerModelResponse {
+function presentServed({
+  modelId,
+  state,
+  providerNote,
+  provider,
+  memory,
+  slots,
+  running,
+}: ServedModelState): WorkerModelResponse {
   return {
     id: modelId,
     state,

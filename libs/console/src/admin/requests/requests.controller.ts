@@ -2,7 +2,13 @@ import { Controller, Get, Param, Query } from '@nestjs/common';
 import { LedgerService } from '#billing';
 import { dayBorders } from '#billing/usage';
 import { PlatformError } from '#common';
-import { JobInspectionRepository, positionOf, type RequestFilter, RequestListRepository, type RequestPosition } from '#jobs/inspection';
+import {
+  JobInspectionRepository,
+  positionOf,
+  type RequestFilter,
+  RequestListRepository,
+  type RequestPosition,
+} from '#jobs/inspection';
 import { Access, Exchange, type HttpExchange, queryText } from '#platform/http';
 import {
   isMoment,

@@ -1,7 +1,15 @@
 import { expect, it } from 'vitest';
 import { presentUsage, usageCsv } from './usage.presenter.js';
 
-const figures = { requests: 2, failed: 1, promptTokens: 10, cachedTokens: 4, completionTokens: 6, spendNano: 1n, diemNano: 0n };
+const figures = {
+  requests: 2,
+  failed: 1,
+  promptTokens: 10,
+  cachedTokens: 4,
+  completionTokens: 6,
+  spendNano: 1n,
+  diemNano: 0n,
+};
 const days = { startDate: '2026-11-20', endDate: '2026-11-21', timeZone: 'UTC' };
 
 it('shows amounts to the nano-dollar, in JSON and in the file', () => {
