@@ -91,10 +91,10 @@ const pick = <Item>(random: () => number, items: readonly Item[]): Item =>
 async function writeRequest(random: () => number, baseMs: number): Promise<Traffic> {
   const requestId = randomUUID();
   const [model, key, modality] = [pick(random, models), pick(random, keys), pick(random, modalities)];
-  const outcome = pick(random, ['charged', 'charged', 'free', 'refunded', 'cancelled'] as const);
+  const ending = pick(random, ['charged', 'charged', 'free', 'refunded', 'cancelled'] as const);
   const [promptTokens, completionTokens] = [Math.floor(random() * 900), Math.floor(random() * 900)];
-  const chargedNano = outcome === 'charged' || outcome === 'cancelled' ? BigInt(1 + Math.floor(random() * 9_999)) : 0n;
-  const state = { charged: 'succeeded', free: 'succeeded', refunded: 'failed', cancelled: 'cancelled' }[outcome];
+  const chargedNano = ending === 'charged' || ending === 'cancelled' ? BigInt(1 + Math.floor(random() * 9_999)) : 0n;
+  const state = { charged: 'succeeded', free: 'succeeded', refunded: 'failed', cancelled: 'cancelled' }[ending];
   const endedAt = new Date(randomMoment(random, baseMs));
   await client.query('BEGIN');
   await client.query(
@@ -103,12 +103,12 @@ async function writeRequest(random: () => number, baseMs: number): Promise<Traff
      VALUES ($1, $2, $3, $4, $5, 'queued', $6, $6, NULL, $7, $7 / 2, $8)`,
     [requestId, account, key, modality, model, endedAt, promptTokens, completionTokens],
   );
-  if (outcome !== 'free') {
+  if (ending !== 'free') {
     await client.query(`SELECT ledger_reserve($1, $2, $3, $4, 20000, NULL, NULL)`, [requestId, account, key, model]);
     const lines = [
       { sku: `${model}-llm-output-mtoken`, units: 0.5, unitPriceNano: 1_000, amountNano: Number(chargedNano) },
     ];
-    const settled = outcome === 'refunded' ? 'released' : 'settled';
+    const settled = ending === 'refunded' ? 'released' : 'settled';
     await client.query(`SELECT ledger_close($1, 1, $2::hold_state, $3::jsonb)`, [
       requestId,
       settled,
@@ -128,7 +128,7 @@ async function writeRequest(random: () => number, baseMs: number): Promise<Traff
     [requestId, endedAt],
   );
   await client.query('COMMIT');
-  const isCounted = outcome !== 'refunded';
+  const isCounted = ending !== 'refunded';
   return {
     requestId,
     endedAtMs: endedAt.getTime(),
