@@ -1,6 +1,6 @@
 /*
  * The module boundaries. Imports point left only:
- *   common < model-memory, platform < queue, accounts, model-registry, model-store, … < jobs, inference, web, chains, payments < gateway < modalities < apps
+ *   common < model-memory, platform < queue, accounts, model-registry, model-store, … < jobs, inference, web, chains, payments < gateway < console, modalities < apps
  * `test/architecture/module-boundaries.spec.ts` plants an offence against each rule and expects the rule's name.
  */
 
@@ -15,13 +15,14 @@ const entries = [
   '^libs/(platform|modalities)/src/[^/]+/index[.]ts$',
   '^libs/modalities/src/catalog[.]ts$',
   '^libs/modalities/src/[^/]+/(contract|api|worker)/index[.]ts$',
-  `^libs/(common|model-memory|${middle}|${upper}|gateway)/src/index[.]ts$`,
+  `^libs/(common|model-memory|${middle}|${upper}|gateway|console)/src/index[.]ts$`,
   '^libs/common/src/(json-schema|values)/index[.]ts$',
   '^libs/gateway/src/(access-log|inputs|moderation|responses|tee)/index[.]ts$',
   '^libs/(accounts|billing|characters|model-registry|payments|rate-limit)/src/api/index[.]ts$',
   '^libs/[^/]+/src/nest/index[.]ts$',
-  '^libs/queue/src/(checks|trust/(pools|signing))/index[.]ts$',
-  '^libs/jobs/src/store-checks/index[.]ts$',
+  '^libs/queue/src/(checks|workers|trust/(pools|signing))/index[.]ts$',
+  '^libs/billing/src/usage/index[.]ts$',
+  '^libs/jobs/src/(inspection|store-checks)/index[.]ts$',
   '^libs/queue/src/nest/job-results/index[.]ts$',
   '^libs/model-registry/src/manifest/index[.]ts$',
   '^libs/payments/src/(checks|execution)/index[.]ts$',
@@ -33,7 +34,7 @@ const entries = [
 /** Data part of model-registry: libraries of the middle layer may also read manifests. */
 const manifestEntry = '^libs/model-registry/src/manifest/';
 
-const apiSide = '^(apps/(api|ops)/|libs/gateway/|libs/modalities/src/[^/]+/(api|contract)/)';
+const apiSide = '^(apps/(api|ops)/|libs/(gateway|console)/|libs/modalities/src/[^/]+/(api|contract)/)';
 const workerSide = '^(apps/worker/|libs/modalities/src/[^/]+/worker/|libs/inference/)';
 const prisma = ['(^|/)node_modules/(@prisma|[.]prisma)/', '^@prisma/', '^libs/platform/src/prisma/'];
 
@@ -59,7 +60,19 @@ const inOrder = (name, root, folders) =>
   }));
 
 const queueFolders = [
-  ...['contract', 'connections', 'fairness', 'trust', 'stores', 'heartbeats', 'replies', 'hosts', 'affinity', 'jobs'],
+  ...[
+    'contract',
+    'connections',
+    'fairness',
+    'trust',
+    'stores',
+    'heartbeats',
+    'workers',
+    'replies',
+    'hosts',
+    'affinity',
+    'jobs',
+  ],
   ...['transport', 'checks', 'nest'],
 ];
 
@@ -133,6 +146,23 @@ module.exports = {
         path: '^(apps|libs)/',
         pathNot: [`^libs/(common|model-memory|platform|${middle}|jobs|web|chains|payments|gateway)/`],
       },
+    },
+    {
+      name: 'layer-console',
+      severity: 'error',
+      comment: 'console knows gateway and the libraries below it, no slice, no tensors and no app.',
+      from: { path: '^libs/console/', pathNot: tests },
+      to: {
+        path: '^(apps|libs)/',
+        pathNot: [`^libs/(common|model-memory|platform|${middle}|jobs|web|chains|payments|gateway|console)/`],
+      },
+    },
+    {
+      name: 'console-in-the-api',
+      severity: 'error',
+      comment: 'Only the api serves the console.',
+      from: { path: '^(apps|libs)/', pathNot: ['^apps/api/', '^libs/console/', tests] },
+      to: { path: '^libs/console/' },
     },
     {
       name: 'layer-modalities',
@@ -228,7 +258,10 @@ module.exports = {
         'Controllers and their documents load the whole framework, which other processes must not load at start.',
       from: { path: ['^apps/(ops|worker|cli|local)/', '^libs/modalities/src/catalog[.]ts$'], pathNot: tests },
       to: {
-        path: ['^libs/[^/]+/src/api/', '^libs/modalities/src/[^/]+/api/', '^libs/platform/src/http/', '^libs/gateway/'],
+        path: [
+          ...['^libs/[^/]+/src/api/', '^libs/modalities/src/[^/]+/api/', '^libs/platform/src/http/'],
+          '^libs/(gateway|console)/',
+        ],
         reachable: true,
       },
     },
@@ -256,7 +289,7 @@ module.exports = {
         pathNot: [
           '^libs/[^/]+/src/(nest|api)/',
           '^libs/modalities/src/[^/]+/(api|contract)/',
-          '^libs/gateway/',
+          '^libs/(gateway|console)/',
           '^libs/platform/src/(http|injection|wallets)/',
           tests,
         ],

@@ -41,6 +41,7 @@ const skeleton: Record<string, string> = {
   'libs/payments/src/execution/index.ts': "import '../facilitator/evm.js';\nexport const execution = 1;",
   'libs/payments/src/facilitator/evm.ts': "import '@x402/core';\nexport const evm = 1;",
   'libs/gateway/src/index.ts': "import '#jobs';\nimport '#accounts';\nexport const gateway = 1;",
+  'libs/console/src/index.ts': "import '#gateway';\nimport '#jobs';\nexport const console = 1;",
   'libs/inference/src/index.ts': "import './runtime/session.js';\nexport const engine = 1;",
   'libs/inference/src/runtime/session.ts': "import 'onnxruntime-node';\nexport const session = 1;",
   'libs/inference/src/host/index.ts': 'export const host = 1;',
@@ -61,7 +62,19 @@ const skeleton: Record<string, string> = {
 /** The folders of libraries that have an order, from the bottom to the top. */
 const folders = {
   queue: [
-    ...['contract', 'connections', 'fairness', 'trust', 'stores', 'heartbeats', 'replies', 'hosts', 'affinity', 'jobs'],
+    ...[
+      'contract',
+      'connections',
+      'fairness',
+      'trust',
+      'stores',
+      'heartbeats',
+      'workers',
+      'replies',
+      'hosts',
+      'affinity',
+      'jobs',
+    ],
     ...['transport', 'checks', 'nest'],
   ],
   gateway: [
@@ -89,6 +102,8 @@ const violatingFiles: Record<string, { file: string; text: string }> = {
   'layer-middle': { file: 'libs/queue/src/nosy.ts', text: "import '#model-store';" },
   'layer-upper': { file: 'libs/jobs/src/nosy.ts', text: "import '#inference/host';" },
   'layer-gateway': { file: 'libs/gateway/src/nosy.ts', text: "import '#modalities';" },
+  'layer-console': { file: 'libs/console/src/nosy.ts', text: "import '#modalities';" },
+  'console-in-the-api': { file: 'libs/modalities/src/chat/api/pages.ts', text: "import '#console';" },
   'layer-modalities': { file: 'libs/modalities/src/nosy.ts', text: "import '../../../apps/ops/src/main.js';" },
   ...upwardImports('queue', folders.queue),
   ...upwardImports('gateway', folders.gateway),

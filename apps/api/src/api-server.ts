@@ -3,6 +3,7 @@ import { NestFactory } from '@nestjs/core';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { newRequestId } from '#common';
+import { addConsolePages } from '#console';
 import { bodyLimitBytes, RequestHooks } from '#gateway';
 import { AccessLog } from '#gateway/access-log';
 import { meterJob } from '#modalities';
@@ -64,6 +65,7 @@ export async function createApplication(config: ApiConfig, logger: Logger): Prom
   addMultipartParser(server, bodies);
   await addCompression(server);
   if (config.corsOrigins.length > 0) app.enableCors(corsOptions(config.corsOrigins));
+  addConsolePages(server);
   addDocumentation(server, () => buildDocument(app, version));
   return app;
 }

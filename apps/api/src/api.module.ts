@@ -4,6 +4,7 @@ import { KeyUsageReader, StakeLedger } from '#accounts';
 import { AccountsModule } from '#accounts/nest';
 import { LedgerService, KeyUsageRepository } from '#billing';
 import { BillingModule, JobMeter } from '#billing/nest';
+import { AdminModule, ConsoleModule } from '#console';
 import { GatewayModule, TextRewriter } from '#gateway';
 import { ImageDescriber, InputTranscriber, TextEmbedder } from '#gateway/inputs';
 import { ImageClassifier, PromptTexts, TextClassifier } from '#gateway/moderation';
@@ -51,6 +52,8 @@ const queryTimeoutMs = 10_000;
     ImageModule,
     TranscriptionModule,
     WebModule,
+    LimitStoreModule,
+    StorageModule,
   ],
   providers: [
     { provide: JobMeter, useValue: meterJob },
@@ -68,6 +71,7 @@ const queryTimeoutMs = 10_000;
     { provide: CompatibleNames, useClass: ConfiguredNames },
     { provide: OutputFormats, useClass: MediaFormats },
     { provide: WebProviders, useClass: ConfiguredWeb },
+    { provide: Readiness, useClass: ApiReadiness },
   ],
   exports: [
     JobMeter,
@@ -85,6 +89,7 @@ const queryTimeoutMs = 10_000;
     CompatibleNames,
     OutputFormats,
     WebProviders,
+    Readiness,
   ],
 })
 class BindingsModule {}
@@ -105,13 +110,16 @@ export class ApiModule {
         QueueModule.forRootAsync({ inject: [ApiConfig, Metrics], useFactory: transportOptions }),
         BindingsModule,
         ModelRegistryModule,
-        LimitStoreModule,
-        StorageModule,
         ...routeModules,
-        RouterModule.register(routeModules.map((module) => ({ path: 'api/v1', module }))),
+        ConsoleModule,
+        AdminModule,
+        RouterModule.register([
+          ...routeModules.map((module) => ({ path: 'api/v1', module })),
+          { path: 'api/admin/v1', module: AdminModule },
+        ]),
       ],
       controllers: config.publicHealth ? [OperationsController] : [],
-      providers: [ApiLifecycle, ApiMetrics, { provide: Readiness, useClass: ApiReadiness }],
+      providers: [ApiLifecycle, ApiMetrics],
     };
   }
 }

@@ -9,6 +9,8 @@ import type { RouteSettings } from '#platform/http';
 
 const load = createRequire(import.meta.url);
 const basePath = '/api/v1';
+/** The routes of administrators keep a part of their base path, because their names repeat those of the others. */
+const adminPath = { base: '/api/admin/', server: '/api' };
 const open = { config: { access: 'public' } satisfies RouteSettings };
 
 /** The groups of operations, in the order of the document. */
@@ -33,6 +35,7 @@ const tags: Record<string, string> = {
   Characters: 'Find personas that chats can take on, and what accounts think of them.',
   'API Keys': 'Manage the keys of an account and see their limits.',
   Billing: 'See balances, charges and sums of usage.',
+  Admin: 'See and run an account, or the installation: what the console shows.',
 };
 
 /** Paths in the order of their groups; those of a group keep theirs. */
@@ -44,6 +47,16 @@ function positionOf([, item]: PathItem): number {
   const operations = Object.values(item as Record<string, { tags?: string[] }>);
   const position = Object.keys(tags).indexOf(operations[0]?.tags?.[0] ?? '');
   return position < 0 ? Infinity : position;
+}
+
+/** Paths are relative to the server of the document, or to one that their operations name. Others are not published. */
+function publishedPath([path, item]: PathItem): PathItem[] {
+  if (path.startsWith(`${basePath}/`)) return [[path.slice(basePath.length), item]];
+  if (!path.startsWith(adminPath.base)) return [];
+  const operations = Object.entries(item as Record<string, object>).map(([method, operation]) => {
+    return [method, { ...operation, servers: [{ url: adminPath.server }] }];
+  });
+  return [[path.slice(adminPath.server.length), Object.fromEntries(operations) as PathItem[1]]];
 }
 
 type PathItem = [path: string, item: OpenAPIObject['paths'][string]];
@@ -75,14 +88,12 @@ export function buildDocument(app: INestApplication, version: string): OpenAPIOb
     .build();
   const described = Object.entries(tags).map(([name, text]) => ({ name, description: text }));
   const document = SwaggerModule.createDocument(app, config, { autoTagControllers: false });
-  const paths = Object.entries(document.paths)
-    .filter(([path]) => path.startsWith(basePath))
-    .toSorted(byTag);
+  const paths = Object.entries(document.paths).flatMap(publishedPath).toSorted(byTag);
   return untypeReferences({
     ...document,
     tags: described,
     security: [{ BearerAuth: [] }],
-    paths: Object.fromEntries(paths.map(([path, item]) => [path.slice(basePath.length), item])),
+    paths: Object.fromEntries(paths),
   });
 }
 

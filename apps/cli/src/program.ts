@@ -3,6 +3,7 @@ import { addAccountCommands } from './accounts/account-commands.js';
 import { addKeyCommands } from './accounts/key-commands.js';
 import { addCharacterCommands } from './characters/character-commands.js';
 import type { CliContext } from './cli-context.js';
+import { addConsoleCommands } from './console/console-commands.js';
 import { addMigrateCommand } from './database/migrate-command.js';
 import { addDoctorCommand } from './doctor/doctor-command.js';
 import { addJobCommands } from './jobs/job-commands.js';
@@ -39,6 +40,7 @@ export function createProgram(context: CliContext): Command {
   addJobCommands(program, context);
   addWorkerCommands(program, context);
   addPoolCommands(program, context);
+  addConsoleCommands(program, context);
   addDoctorCommand(program, context);
   return program;
 }

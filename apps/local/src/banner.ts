@@ -1,3 +1,4 @@
+import { hostname } from 'node:os';
 import type { BootstrapKeys } from '#accounts';
 import type { ModelManifest } from '#model-registry/manifest';
 import { formatBytes } from '#model-store';
@@ -9,6 +10,8 @@ export interface BannerOptions {
   keys: BootstrapKeys | null;
   /** Where the keys are instead, if the output is no terminal. */
   keysFile: string | null;
+  /** The path of a link that signs in to the console once. Null: none is shown. */
+  consoleLink: string | null;
   wanted: ModelManifest[];
   /** Those of them that are not installed yet, in the order of their pulls. */
   coming: ModelManifest[];
@@ -18,7 +21,7 @@ export interface BannerOptions {
  * Builds the output of `npm start` once the API is ready. The keys appear only at the first start, and only in a
  * terminal: whatever else takes the output may keep it.
  */
-export function printBanner({ baseUrl, keys: newKeys, keysFile, wanted, coming }: BannerOptions): string {
+export function printBanner({ baseUrl, keys: newKeys, keysFile, consoleLink, wanted, coming }: BannerOptions): string {
   const keys = keysFile === null ? newKeys : null;
   const model = exampleModel(wanted);
   const key = keys?.inferenceKey ?? '$SLUICE_API_KEY';
@@ -28,6 +31,8 @@ export function printBanner({ baseUrl, keys: newKeys, keysFile, wanted, coming }
     '',
     `  Base URL        ${baseUrl}`,
     `  Documentation   ${new URL('/docs', baseUrl).href}`,
+    `  Console         ${new URL(consoleLink ?? '/console/', baseUrl.replace(/api\/v1$/, '')).href}`,
+    ...consoleHints(baseUrl, consoleLink),
   ];
   if (keys) {
     lines.push(
@@ -42,6 +47,16 @@ export function printBanner({ baseUrl, keys: newKeys, keysFile, wanted, coming }
   lines.push('', 'Try it:', '', ...curlExample(baseUrl, key, model), '', ...clientExample(baseUrl, key, model), '');
   lines.push(...describeModels(coming), 'Ctrl-C stops everything.', '');
   return lines.join('\n');
+}
+
+/** How to sign in, also from another machine: the api listens on this one alone unless `HOST` says otherwise. */
+function consoleHints(baseUrl: string, consoleLink: string | null): string[] {
+  const another = '                  Another link: npx sluice console link';
+  if (consoleLink === null) return [another];
+  const { hostname: host, port } = new URL(baseUrl);
+  const once = '                  The link signs in once, within 10 minutes.';
+  if (host !== '127.0.0.1' && host !== 'localhost') return [once, another];
+  return [once, another, `                  From another machine, first: ssh -L ${port}:${host}:${port} ${hostname()}`];
 }
 
 const maxWidth = 100;

@@ -5,6 +5,7 @@ import { freePort } from '#platform/embedded-postgres';
 import { ensureQueueRole } from '#platform/migrations';
 import { openHome, readSecretKey, removeRuntimeFile, writeFirstKeys, writeRuntimeFile } from './home.js';
 import { withHome } from './home-lock.js';
+import { createConsoleLink } from './console-link.js';
 import { followDevChannel } from './dev-channel.js';
 import { choosePort, originOf } from './listen-address.js';
 import { isolateOwnDatabase, type LocalDatabase, openDatabase } from './local-database.js';
@@ -88,8 +89,12 @@ async function serve({ config, log, stop, port, secretKey, database }: Serving):
   try {
     await untilReady(healthUrl, stop.signal).then(
       // Small models may have arrived meanwhile.
-      async () =>
-        log.print(printBanner({ baseUrl, keys, keysFile, wanted, coming: await stillComing(config.home, wanted) })),
+      async () => {
+        const coming = await stillComing(config.home, wanted);
+        // Whatever else takes the output may keep it, and with it a link that signs in.
+        const consoleLink = log.isTerminal ? await createConsoleLink(database.url) : null;
+        log.print(printBanner({ baseUrl, keys, keysFile, consoleLink, wanted, coming }));
+      },
       () => printKeysOnAbort(keysFile === null ? keys : null, log),
     );
     await stop.requested;

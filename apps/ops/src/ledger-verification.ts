@@ -13,6 +13,6 @@ export class LedgerVerification extends LedgerVerifier {
   }
 
   verify(): ReturnType<LedgerVerifier['verify']> {
-    return this.ledger.verify();
+    return this.ledger.verifyAndRecord();
   }
 }

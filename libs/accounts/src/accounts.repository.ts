@@ -19,6 +19,8 @@ export interface KeyLookup {
   modelPrivacy: ModelPrivacy;
   betaAccess: boolean;
   accountState: AccountState;
+  /** The account is one of the operator. */
+  isOperator: boolean;
   active: boolean;
   /** Ms until it expires; null: never. */
   expiresInMs: number | null;
@@ -31,7 +33,7 @@ export interface NewKey extends KeySettings {
   last6: string;
 }
 
-interface LookupRow {
+export interface LookupRow {
   id: string;
   account_id: string;
   kind: ApiKeyKind;
@@ -39,6 +41,7 @@ interface LookupRow {
   model_privacy: ModelPrivacy;
   beta_access: boolean;
   state: AccountState;
+  is_operator: boolean;
   active: boolean;
   expires_in_ms: number | null;
 }
@@ -46,9 +49,17 @@ interface LookupRow {
 // Any process may start first: they queue for this lock, and all but one find the account already created.
 const bootstrapLock = 72707371;
 
-const accountColumns = { id: true, name: true, tier: true, betaAccess: true, state: true, createdAt: true } as const;
+const accountColumns = {
+  id: true,
+  name: true,
+  tier: true,
+  betaAccess: true,
+  isOperator: true,
+  state: true,
+  createdAt: true,
+} as const;
 
-function lookupOf(row: LookupRow | undefined): KeyLookup | null {
+export function lookupOf(row: LookupRow | undefined): KeyLookup | null {
   if (row === undefined) return null;
   return {
     id: row.id,
@@ -58,6 +69,7 @@ function lookupOf(row: LookupRow | undefined): KeyLookup | null {
     modelPrivacy: row.model_privacy,
     betaAccess: row.beta_access,
     accountState: row.state,
+    isOperator: row.is_operator,
     active: row.active,
     expiresInMs: row.expires_in_ms,
   };
@@ -81,7 +93,7 @@ export class AccountsRepository {
     // SQL: every request authenticates by this one statement, and the database's clock decides what has expired.
     const rows = await this.prisma.$queryRaw<LookupRow[]>`
       SELECT k.id, k.account_id, k.kind::text AS kind, a.tier::text AS tier, k.model_privacy::text AS model_privacy,
-             a.beta_access, a.state::text AS state,
+             a.beta_access, a.is_operator, a.state::text AS state,
              k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > now()) AS active,
              (extract(epoch FROM k.expires_at - now()) * 1000)::float8 AS expires_in_ms
         FROM api_keys k JOIN accounts a ON a.id = k.account_id WHERE k.key_hash = ${keyHash}`;
@@ -93,7 +105,7 @@ export class AccountsRepository {
     // SQL: as for other keys, one statement per authentication.
     const rows = await this.prisma.$queryRaw<LookupRow[]>`
       SELECT k.id, k.account_id, k.kind::text AS kind, a.tier::text AS tier, k.model_privacy::text AS model_privacy,
-             a.beta_access, a.state::text AS state, k.revoked_at IS NULL AS active, NULL::float8 AS expires_in_ms
+             a.beta_access, a.is_operator, a.state::text AS state, k.revoked_at IS NULL AS active, NULL::float8 AS expires_in_ms
         FROM wallets w JOIN api_keys k ON k.id = w.api_key_id JOIN accounts a ON a.id = k.account_id
        WHERE w.address = ${address}`;
     return lookupOf(rows[0]);
@@ -166,7 +178,7 @@ export class AccountsRepository {
   /** Returns false when there is no such account, or it is closed. */
   async updateAccount(
     id: string,
-    changes: Partial<Pick<Account, 'name' | 'tier' | 'betaAccess' | 'state'>>,
+    changes: Partial<Pick<Account, 'name' | 'tier' | 'betaAccess' | 'isOperator' | 'state'>>,
   ): Promise<boolean> {
     if (!isUuid(id)) return false;
     const where = { id, state: { not: 'closed' as const } };
@@ -208,13 +220,13 @@ export class AccountsRepository {
     return count;
   }
 
-  /** Creates the first account with its keys, unless any account exists; resolves to its id, or null. */
+  /** Creates the first account, an operator's, with its keys, unless any account exists; resolves to its id, or null. */
   async insertFirstAccount(name: string, keys: Omit<NewKey, 'accountId'>[]): Promise<string | null> {
     return this.prisma.$transaction(async (transaction) => {
       // SQL: Prisma has no advisory locks.
       await transaction.$executeRaw`SELECT pg_advisory_xact_lock(${bootstrapLock})`;
       if (await transaction.account.findFirst({ select: { id: true } })) return null;
-      const account = await transaction.account.create({ data: { name } });
+      const account = await transaction.account.create({ data: { name, isOperator: true } });
       await transaction.apiKey.createMany({ data: keys.map((key) => ({ ...key, accountId: account.id })) });
       return account.id;
     });

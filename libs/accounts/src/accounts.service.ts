@@ -25,6 +25,8 @@ export interface Caller {
   tier: AccountTier;
   modelPrivacy: ModelPrivacy;
   betaAccess: boolean;
+  /** True for the ADMIN keys of an operator account, which may see the whole installation. */
+  isOperator?: true;
 }
 
 /** Omitted members default to `defaultKeySettings`. */
@@ -62,11 +64,7 @@ export class AccountsService {
     if (!key.active) {
       throw new PlatformError('AUTHENTICATION_FAILED_INACTIVE_KEY', 'The API key was revoked or has expired.');
     }
-    if (key.accountState !== 'active') {
-      throw new PlatformError('UNAUTHORIZED', `The account of this API key is ${key.accountState}. Ask the operator.`);
-    }
-    const { accountId, id, kind, tier, modelPrivacy, betaAccess } = key;
-    return { accountId, apiKeyId: id, kind, tier, modelPrivacy, betaAccess };
+    return callerBehind(key);
   }
 
   /** For operators, whom the limits of `ApiKeysService` do not bind. The key is returned here only. */
@@ -151,6 +149,11 @@ export class AccountsService {
     return this.change(id, { betaAccess });
   }
 
+  /** Lets the ADMIN keys of an account see the whole installation in the console, or no longer. */
+  async setOperator(id: string, isOperator: boolean): Promise<void> {
+    return this.change(id, { isOperator });
+  }
+
   /** Refuses the account's keys until it is resumed; running requests end normally. */
   async setSuspended(id: string, suspended: boolean): Promise<void> {
     return this.change(id, { state: suspended ? 'suspended' : 'active' });
@@ -210,6 +213,16 @@ export class AccountsService {
     if (key?.active) void this.repository.touchKey(key.id).catch(() => undefined);
     return key;
   }
+}
+
+/** Returns the caller of an active key. Throws `UNAUTHORIZED` when its account is not active. */
+export function callerBehind(key: KeyLookup): Caller {
+  const { accountId, id, kind, tier, modelPrivacy, betaAccess, accountState, isOperator } = key;
+  if (accountState !== 'active') {
+    throw new PlatformError('UNAUTHORIZED', `The account of this API key is ${accountState}. Ask the operator.`);
+  }
+  const caller = { accountId, apiKeyId: id, kind, tier, modelPrivacy, betaAccess };
+  return isOperator && kind === 'ADMIN' ? { ...caller, isOperator: true } : caller;
 }
 
 function closed(id: string): PlatformError {

@@ -16,6 +16,8 @@ export interface Account {
   tier: AccountTier;
   /** May use models in closed beta. */
   betaAccess: boolean;
+  /** Its ADMIN keys see the whole installation in the console. */
+  isOperator: boolean;
   state: AccountState;
   createdAt: Date;
 }

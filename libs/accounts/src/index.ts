@@ -12,6 +12,11 @@ export {
 export { ApiKeysService } from './keys/api-keys.service.js';
 export { expiryMoment } from './keys/expiry-moment.js';
 export { type KeyUsage, KeyUsageReader } from './keys/key-usage.js';
+export { ConsoleLinksService } from './sessions/console-links.service.js';
+export { ConsoleSessionsRepository } from './sessions/console-sessions.repository.js';
+export { type ConsoleSession, ConsoleSessionsService } from './sessions/console-sessions.service.js';
+export { DeleteExpiredSessionsSweep } from './sessions/delete-expired-sessions.sweep.js';
+export { csrfHeader, sessionTokensIn } from './sessions/session-cookie.js';
 export { OnchainStakes } from './web3/onchain-stakes.js';
 export { StakeLedger, type StakeReader } from './web3/stake-reader.js';
 export { StakeRefresher } from './web3/stake-refresher.js';

@@ -11,6 +11,7 @@ const active: KeyLookup = {
   modelPrivacy: 'ALL',
   betaAccess: false,
   accountState: 'active',
+  isOperator: false,
   active: true,
   expiresInMs: null,
 };

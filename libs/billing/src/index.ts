@@ -4,7 +4,14 @@ export { SettlementStep } from './settlement.step.js';
 export { type BalanceBefore, JobQuote } from './job-quote.js';
 export { LedgerVerifier, LedgerWatch } from './ledger-watch.js';
 export { isConsistent, LedgerService } from './ledger.service.js';
-export type { CreditKind, VerifyReport } from './ledger.repository.js';
+export type {
+  AccountBalance,
+  CreditKind,
+  EntryPosition,
+  LedgerLine,
+  PlacedLine,
+  VerifyReport,
+} from './ledger.repository.js';
 export type { ModelPrice } from './model-price.js';
 export { MoneyMetrics } from './money.metrics.js';
 export { PriceList } from './price-list.js';
@@ -17,6 +24,8 @@ export {
   AccountTransactions,
   type TransactionPage,
 } from './usage/account-transactions.service.js';
+export { FoldUsageSweep } from './usage/fold-usage.sweep.js';
+export { UsageFoldRepository } from './usage/usage-fold.repository.js';
 export { FoldKeyDaysSweep } from './usage/fold-key-days.sweep.js';
 export { KeyUsageRepository } from './usage/key-usage.repository.js';
 export { UsageAnalyticsService } from './usage/usage-analytics.service.js';

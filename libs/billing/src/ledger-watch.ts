@@ -4,7 +4,7 @@ import { OpsConfig } from '#platform/config';
 import { Inject, Injectable } from '#platform/injection';
 import { Logger } from '#platform/logging';
 import { Metrics } from '#platform/metrics';
-import { isConsistent, LedgerService } from './ledger.service.js';
+import { countsOf, isConsistent, LedgerService } from './ledger.service.js';
 import type { VerifyReport } from './ledger.repository.js';
 
 /** Verifies the whole ledger; the process provides it. */
@@ -60,7 +60,7 @@ export class LedgerWatch {
       this.provedAtSeconds = Date.now() / 1_000;
       this.tookSeconds = (performance.now() - startedAt) / 1_000;
       if (!isConsistent(this.report)) {
-        logger.error({ breaks: asNumbers(this.report.breaks) }, 'the ledger is broken: see `sluice ledger verify`');
+        logger.error({ breaks: countsOf(this.report) }, 'the ledger is broken: see `sluice ledger verify`');
       }
     } catch (error) {
       if (!this.closed) logger.warn({ error }, 'the ledger could not be verified, it will be tried again');
@@ -94,7 +94,8 @@ export class LedgerWatch {
       help: 'Broken invariants found by the latest verification of the ledger: each must be 0. Empty until the first one.',
       labelNames: ['check'],
       read: (observe) => {
-        for (const [check, count] of Object.entries(asNumbers(this.report?.breaks ?? {}))) observe({ check }, count);
+        for (const [check, count] of Object.entries(this.report === null ? {} : countsOf(this.report)))
+          observe({ check }, count);
       },
     });
     metrics.observedGauge({
@@ -110,8 +111,4 @@ export class LedgerWatch {
       read: (observe) => observe({}, this.tookSeconds),
     });
   }
-}
-
-function asNumbers(breaks: object): Record<string, number> {
-  return Object.fromEntries(Object.entries(breaks).map(([check, count]) => [check, Number(count)]));
 }

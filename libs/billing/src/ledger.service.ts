@@ -2,7 +2,8 @@ import { type Currency, formatNanos, type NanoUsd, PlatformError } from '#common
 import { Injectable } from '#platform/injection';
 import { PrismaService } from '#platform/prisma';
 import { type AccountBalance, type CreditKind, type LedgerLine, LedgerRepository } from './ledger.repository.js';
-import type { OpenReservations, VerifyReport } from './ledger.repository.js';
+import type { EntryPosition, OpenReservations, PlacedLine, VerifyReport } from './ledger.repository.js';
+import { LedgerVerificationRepository, type RecordedVerification } from './ledger-verification.repository.js';
 
 export interface Credit {
   accountId: string;
@@ -18,9 +19,11 @@ export interface Credit {
 @Injectable()
 export class LedgerService {
   private readonly repository: LedgerRepository;
+  private readonly verifications: LedgerVerificationRepository;
 
   constructor(prisma: PrismaService) {
     this.repository = new LedgerRepository(prisma);
+    this.verifications = new LedgerVerificationRepository(prisma);
   }
 
   /**
@@ -86,12 +89,38 @@ export class LedgerService {
 
   /** Returns the entries of an account, newest first. */
   async entries(accountId: string, limit: number): Promise<LedgerLine[]> {
-    return this.repository.entries(accountId, limit);
+    const lines = await this.repository.entries(accountId, limit);
+    return lines.map(({ entryId: _entryId, enteredAt: _enteredAt, ...line }) => line);
+  }
+
+  /** Returns up to `limit` entries of an account behind one, newest first, with their places in the history. */
+  async entriesAfter(accountId: string, after: EntryPosition | null, limit: number): Promise<PlacedLine[]> {
+    return this.repository.entries(accountId, limit, after);
+  }
+
+  /** Returns what a request of the account was charged, line by line. */
+  async entriesOfRequest(accountId: string, requestId: string): Promise<LedgerLine[]> {
+    return this.repository.entriesOfRequest(accountId, requestId);
   }
 
   /** Reads only the open reservations, however large the ledger is. */
   async openReservations(): Promise<OpenReservations> {
     return this.repository.openReservations();
+  }
+
+  /** Verifies the ledger and records what was found, for those who look at it later. */
+  async verifyAndRecord(): Promise<VerifyReport> {
+    const startedMs = performance.now();
+    const report = await this.repository.verify();
+    const tookMs = Math.round(performance.now() - startedMs);
+    // A report that cannot be recorded is still a report.
+    await this.verifications.record({ tookMs, breaks: countsOf(report) }).catch(() => undefined);
+    return report;
+  }
+
+  /** Returns the latest verification by ops; null before the first one. */
+  async lastVerification(): Promise<RecordedVerification | null> {
+    return this.verifications.latest();
   }
 
   /** Verifies the ledger, under any load. */
@@ -103,4 +132,9 @@ export class LedgerService {
 /** Returns true when nothing is broken. */
 export function isConsistent({ breaks }: VerifyReport): boolean {
   return Object.values(breaks).every((count) => BigInt(count) === 0n);
+}
+
+/** The breaks of a report as numbers, which JSON can carry. */
+export function countsOf({ breaks }: VerifyReport): Record<string, number> {
+  return Object.fromEntries(Object.entries(breaks).map(([check, count]) => [check, Number(count)]));
 }

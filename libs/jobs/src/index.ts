@@ -9,12 +9,6 @@ export { type Delivered, DirectJobs, DirectReservation } from './direct/direct-j
 export { IdempotencyService, type KeyOpening } from './idempotency/idempotency.service.js';
 export { type ClaimEnding, KeyClaim } from './idempotency/key-claim.js';
 export type { StoredResponse } from './idempotency/stored-response.js';
-export {
-  type InspectedJob,
-  type JobFilter,
-  JobInspectionRepository,
-  type ListedJob,
-} from './inspection/job-inspection.repository.js';
 export { JobCloser } from './lifecycle/job-closer.js';
 export { JobResultProcessor } from './lifecycle/job-result.processor.js';
 export { type AdmissionStep, type ClosingStep, type JobClosing, type JobState } from './lifecycle/job-states.js';

@@ -44,6 +44,27 @@ export function addAccountCommands(program: Command, context: CliContext): void 
     .option('--off', 'withdraw the access')
     .option(...jsonFlag)
     .action((account: string, options: { off?: boolean; json?: boolean }) => setBetaAccess(context, account, options));
+  accounts
+    .command('operator <account>')
+    .description(
+      'let the ADMIN keys of an account see and run the installation in the console; takes effect within 5 s',
+    )
+    .option('--off', 'let them no longer')
+    .option(...jsonFlag)
+    .action((account: string, options: { off?: boolean; json?: boolean }) => setOperator(context, account, options));
+}
+
+async function setOperator(
+  context: CliContext,
+  account: string,
+  { off = false, json }: { off?: boolean; json?: boolean },
+): Promise<void> {
+  const isOperator = !off;
+  const { id } = await resolveAccount(context, account);
+  await (await context.requireAccounts()).setOperator(id, isOperator);
+  if (json) return context.output.json({ id, isOperator });
+  context.output.line(`${id}: ${isOperator ? 'is' : 'is not'} an operator account`);
+  context.next(isOperator ? `sluice console link --account ${id}` : `sluice accounts show ${id}`);
 }
 
 async function setBetaAccess(

@@ -13,7 +13,7 @@ export async function showAccount(
   const balance = await (await requireLedger(context)).balance(account.id);
   if (json) return context.output.json({ ...account, balance });
   context.output.line(`${account.id}  ${account.name}`);
-  const beta = account.betaAccess ? ', beta access' : '';
+  const beta = `${account.betaAccess ? ', beta access' : ''}${account.isOperator ? ', operator' : ''}`;
   if (account.state !== 'active') context.output.line(account.state);
   context.output.line(`tier ${account.tier}${beta}, since ${account.createdAt.toISOString()}`);
   context.output.table(

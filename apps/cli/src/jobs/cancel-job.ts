@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { PlatformError } from '#common';
-import type { InspectedJob } from '#jobs';
+import type { InspectedJob } from '#jobs/inspection';
 import type { CliContext } from '../cli-context.js';
 import { requireJob } from './require-inspection.js';
 

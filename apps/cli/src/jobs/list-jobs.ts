@@ -1,4 +1,4 @@
-import type { JobFilter, ListedJob } from '#jobs';
+import type { JobFilter, ListedJob } from '#jobs/inspection';
 import { resolveAccount } from '../accounts/resolve-account.js';
 import type { CliContext } from '../cli-context.js';
 import { requireInspection } from './require-inspection.js';

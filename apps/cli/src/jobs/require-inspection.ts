@@ -1,10 +1,10 @@
 import { PlatformError } from '#common';
-import type { InspectedJob, JobInspectionRepository } from '#jobs';
+import type { InspectedJob, JobInspectionRepository } from '#jobs/inspection';
 import type { CliContext } from '../cli-context.js';
 
 export async function requireInspection(context: CliContext): Promise<JobInspectionRepository> {
   const prisma = await context.requireDatabase();
-  const { JobInspectionRepository } = await import('#jobs');
+  const { JobInspectionRepository } = await import('#jobs/inspection');
   return new JobInspectionRepository(prisma);
 }
 

@@ -1,5 +1,5 @@
 import { formatNanos } from '#common';
-import type { InspectedJob } from '#jobs';
+import type { InspectedJob } from '#jobs/inspection';
 import type { CliContext } from '../cli-context.js';
 import { requireJob } from './require-inspection.js';
 

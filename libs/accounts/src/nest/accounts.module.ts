@@ -4,6 +4,8 @@ import { PrismaService } from '#platform/prisma';
 import { AccountsService } from '../accounts.service.js';
 import { ApiKeysRepository } from '../keys/api-keys.repository.js';
 import { ApiKeysService } from '../keys/api-keys.service.js';
+import { ConsoleSessionsRepository } from '../sessions/console-sessions.repository.js';
+import { ConsoleSessionsService } from '../sessions/console-sessions.service.js';
 import { OnchainStakes } from '../web3/onchain-stakes.js';
 import { StakeLedger } from '../web3/stake-reader.js';
 import { StakesService } from '../web3/stakes.service.js';
@@ -18,9 +20,11 @@ import { Web3KeysService } from '../web3/web3-keys.service.js';
     ApiKeysService,
     WalletsRepository,
     Web3KeysService,
+    ConsoleSessionsRepository,
+    ConsoleSessionsService,
     { provide: StakesService, inject: [PrismaService, StakeLedger, ApiConfig], useFactory: stakesOf },
   ],
-  exports: [AccountsService, ApiKeysService, Web3KeysService],
+  exports: [AccountsService, ApiKeysService, Web3KeysService, ConsoleSessionsService],
 })
 export class AccountsModule {}
 

@@ -1,4 +1,5 @@
 import { displayNanos, formatNanos } from '#common';
+import { acceptedQuality, csvText, type CsvValue } from '#platform/text';
 import type { UsageEntry } from '../usage/usage-history.repository.js';
 import type { UsageEntryResponse } from './usage-history.response.js';
 import { wireCurrencies } from './usage-history.query.js';
@@ -42,18 +43,7 @@ const columns = [
   'inferenceDetails.completionTokens',
 ];
 
-/** Spreadsheets take text that begins like this for a formula. */
-const formulaStart = /^[=+\-@\t\r]/;
-const plainNumber = /^-?\d+(?:\.\d+)?$/;
-
-/** Formats a field according to RFC 4180. An apostrophe makes text of what would be a formula. */
-function field(value: string | number | null): string {
-  const written = value === null ? '' : String(value);
-  const text = formulaStart.test(written) && !plainNumber.test(written) ? `'${written}` : written;
-  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
-}
-
-function row(entry: UsageEntry): string {
+function row(entry: UsageEntry): CsvValue[] {
   // Amounts are written in full: not every spreadsheet reads 1e-7.
   return [
     entry.createdAt.toISOString(),
@@ -67,14 +57,12 @@ function row(entry: UsageEntry): string {
     entry.executionMs,
     entry.promptTokens,
     entry.completionTokens,
-  ]
-    .map(field)
-    .join(',');
+  ];
 }
 
 /** Formats lines according to RFC 4180: header line, CRLF, columns in the order of the JSON. */
 export function usageCsv(entries: readonly UsageEntry[]): string {
-  return [columns.join(','), ...entries.map(row)].map((line) => `${line}\r\n`).join('');
+  return csvText([columns, ...entries.map(row)]);
 }
 
 /** `billing-usage-history-20261121T120000123Z.csv` */
@@ -84,17 +72,6 @@ export function csvFileName(nowMs: number): string {
 
 /** Returns true when the `Accept` header prefers CSV over JSON. */
 export function wantsCsv(accept: string | undefined): boolean {
-  const [csv, json] = [qualityOf(accept, 'text/csv'), qualityOf(accept, 'application/json')];
+  const [csv, json] = [acceptedQuality(accept, 'text/csv'), acceptedQuality(accept, 'application/json')];
   return csv > 0 && csv >= json;
-}
-
-/** Returns the quality value of a type in `accept`; 0 when it is absent. */
-function qualityOf(accept: string | undefined, type: string): number {
-  for (const part of accept?.toLowerCase().split(',') ?? []) {
-    const [name = '', ...parameters] = part.split(';').map((word) => word.trim());
-    if (name !== type) continue;
-    const quality = parameters.find((parameter) => parameter.startsWith('q='));
-    return quality === undefined ? 1 : Number(quality.slice(2)) || 0;
-  }
-  return 0;
 }

@@ -10,6 +10,8 @@ import { AccountTransactionsRepository } from '../usage/account-transactions.rep
 import { AccountTransactions } from '../usage/account-transactions.service.js';
 import { KeyUsageRepository } from '../usage/key-usage.repository.js';
 import { UsageAnalyticsService } from '../usage/usage-analytics.service.js';
+import { UsageReportRepository } from '../usage/usage-report.repository.js';
+import { UsageReportService } from '../usage/usage-report.service.js';
 import { UsageHistoryRepository } from '../usage/usage-history.repository.js';
 import { UsageHistoryService } from '../usage/usage-history.service.js';
 
@@ -26,6 +28,8 @@ import { UsageHistoryService } from '../usage/usage-history.service.js';
     UsageHistoryRepository,
     UsageHistoryService,
     UsageAnalyticsService,
+    UsageReportRepository,
+    UsageReportService,
     AccountTransactionsRepository,
     AccountTransactions,
     SettlementStep,
@@ -39,6 +43,7 @@ import { UsageHistoryService } from '../usage/usage-history.service.js';
     KeyUsageRepository,
     UsageHistoryService,
     UsageAnalyticsService,
+    UsageReportService,
     AccountTransactions,
     SettlementStep,
   ],

@@ -1,5 +1,4 @@
-import { PlatformError } from '#common';
-import { Prisma, type PrismaService } from '#platform/prisma';
+import { boundedRead, Prisma, type PrismaService } from '#platform/prisma';
 
 /** Whole UTC days, both included. */
 export interface UsageDays {
@@ -26,8 +25,10 @@ export interface KeyName {
   last6: string;
 }
 
-/** Cancelled by `statement_timeout`. */
-const queryCanceled = '57014';
+/** A million charges are then joined and sorted in memory, not on disk. */
+const workMemMb = 64;
+
+const tooMuchUsage = 'There is too much usage in this range to sum it up in time; ask for fewer days.';
 
 /** Aggregates of an account's charges, from one scan of the requested days. */
 export class UsageAnalyticsRepository {
@@ -38,14 +39,10 @@ export class UsageAnalyticsRepository {
   async sums(accountId: string, { startDate, endDate }: UsageDays, timeoutMs: number): Promise<UsageSum[]> {
     const sums = Prisma.sql`
       WITH fine AS MATERIALIZED (
-        SELECT (e.created_at AT TIME ZONE 'UTC')::date::text AS date, t.model_id, t.api_key_id, e.sku,
-               e.currency = 'DIEM' AS is_diem, -sum(e.amount_nano) AS amount, sum(e.units) AS units
-          FROM ledger_accounts a
-          JOIN ledger_entries e ON e.ledger_account_id = a.id
-          JOIN ledger_transactions t ON t.id = e.transaction_id
-         WHERE a.account_id = ${accountId}::uuid AND e.sku IS NOT NULL
-           AND e.created_at >= (${startDate}::date)::timestamp AT TIME ZONE 'UTC'
-           AND e.created_at < (${endDate}::date + 1)::timestamp AT TIME ZONE 'UTC'
+        SELECT (occurred_at AT TIME ZONE 'UTC')::date::text AS date, model_id, api_key_id, sku, is_diem,
+               sum(amount_nano) AS amount, sum(units) AS units
+          FROM usage_charge_lines(${accountId}::uuid, (${startDate}::date)::timestamp AT TIME ZONE 'UTC',
+                                  (${endDate}::date + 1)::timestamp AT TIME ZONE 'UTC')
          GROUP BY 1, 2, 3, 4, 5
       )
       SELECT CASE grouping(date, model_id, api_key_id, sku)
@@ -56,21 +53,8 @@ export class UsageAnalyticsRepository {
         FROM fine
        GROUP BY GROUPING SETS ((date, is_diem), (model_id, sku, is_diem), (date, model_id, is_diem),
                                (api_key_id, model_id, sku, is_diem), (date, api_key_id, is_diem))`;
-    try {
-      return await this.prisma.$transaction(
-        async (transaction) => {
-          // A million charges are then joined and sorted in memory, not on disk.
-          await transaction.$executeRaw`
-            SELECT set_config('statement_timeout', ${String(timeoutMs)}, true), set_config('work_mem', '64MB', true)`;
-          return transaction.$queryRaw<UsageSum[]>(sums);
-        },
-        { timeout: timeoutMs + 5_000 },
-      );
-    } catch (cause) {
-      if (!String(cause).includes(queryCanceled)) throw cause;
-      const message = 'There is too much usage in this range to sum it up in time; ask for fewer days.';
-      throw new PlatformError('REQUEST_TIMEOUT', message, null, { cause });
-    }
+    const bound = { timeoutMs, workMemMb, message: tooMuchUsage };
+    return boundedRead(this.prisma, bound, (transaction) => transaction.$queryRaw<UsageSum[]>(sums));
   }
 
   /** Returns the type of each model that ever had a price, by id. */

@@ -207,7 +207,7 @@ export class AnalyticsBuilder {
  * Returns descriptions, with the end of the key appended where a description is empty, not unique, or equals the time
  * column of a series.
  */
-function distinctNames(keys: readonly KeyName[]): Map<string | null, string> {
+export function distinctNames(keys: readonly KeyName[]): Map<string | null, string> {
   const counts = new Map<string, number>();
   for (const { description } of keys) counts.set(description, (counts.get(description) ?? 0) + 1);
   return new Map(

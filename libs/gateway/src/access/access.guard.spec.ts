@@ -7,6 +7,7 @@ const callers = {
   nobody: null,
   inference: { kind: 'INFERENCE' } as RequestCaller,
   admin: { kind: 'ADMIN' } as RequestCaller,
+  operator: { kind: 'ADMIN', isOperator: true } as RequestCaller,
 };
 
 /** Returns true when the guard lets the caller into a route, or else the code with which it refuses. */
@@ -33,6 +34,17 @@ describe('AccessGuard', () => {
     const route = { access: 'admin' } as const;
     expect([decisionFor('nobody', route), decisionFor('inference', route), decisionFor('admin', route)]).toEqual([
       'AUTHENTICATION_FAILED',
+      'UNAUTHORIZED',
+      true,
+    ]);
+  });
+
+  it('lets ADMIN keys of an operator account alone into operator routes', () => {
+    const route = { access: 'operator' } as const;
+    const callerNames = ['nobody', 'inference', 'admin', 'operator'] as const;
+    expect(callerNames.map((caller) => decisionFor(caller, route, '/api/admin/v1/workers'))).toEqual([
+      'AUTHENTICATION_FAILED',
+      'UNAUTHORIZED',
       'UNAUTHORIZED',
       true,
     ]);

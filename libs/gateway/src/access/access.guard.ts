@@ -14,8 +14,12 @@ export function assertAccess(caller: RequestCaller | null, access: NonNullable<R
   if (access === 'wallet' && caller.wallet === undefined) {
     throw new PlatformError('X402_INVALID_SIGN_IN', 'This needs the sign-in of a wallet.', signInHeader);
   }
-  if (access === 'admin' && caller.kind !== 'ADMIN')
+  if ((access === 'admin' || access === 'operator') && caller.kind !== 'ADMIN') {
     throw new PlatformError('UNAUTHORIZED', 'This needs an ADMIN key.');
+  }
+  if (access === 'operator' && caller.isOperator !== true) {
+    throw new PlatformError('UNAUTHORIZED', 'This needs an ADMIN key of an operator account.');
+  }
 }
 
 /** Holds every handler to the `@Access` of its route; without one, any valid key may call it. */

@@ -3,7 +3,7 @@ import fastify, { type FastifyInstance } from 'fastify';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { errorEntry, PlatformError } from '#common';
 import type { AccountsService } from '#accounts';
-import { addAuthentication } from './authentication.js';
+import { addAuthentication, type AuthDependencies } from './authentication.js';
 import { StoreBudgets } from '../request/store-budgets.js';
 import { WalletSignIns, walletsAreOff } from '../wallets/wallet-sign-ins.js';
 
@@ -26,12 +26,24 @@ const signIns = {
         : Promise.reject(new PlatformError('X402_INVALID_SIGN_IN', 'The signature is wrong.')),
 } as unknown as Pick<WalletSignIns, 'areOn' | 'authenticate'>;
 
+const token = 't'.repeat(43);
+const sessions = {
+  isCsrfTextOf: (given: string, text: string) => (given === token && text === 'proof') || text === 'old proof',
+  authenticate: (given: string) =>
+    given === token
+      ? Promise.resolve({ accountId: 'account', apiKeyId: 'session key', kind: 'ADMIN' })
+      : Promise.reject(new PlatformError('AUTHENTICATION_FAILED', 'The session has ended. Sign in again.')),
+} as unknown as AuthDependencies['sessions'];
+
 let server: FastifyInstance;
 
 beforeAll(async () => {
   server = fastify();
-  addAuthentication(server, { accounts, signIns, budgets: new StoreBudgets({ storeTimeoutMs: 50 }) }, ({ headers }) =>
-    headers['x-blocked'] === undefined ? null : new PlatformError('RATE_LIMIT_EXCEEDED', 'Too many failed requests.'),
+  addAuthentication(
+    server,
+    { accounts, sessions, signIns, budgets: new StoreBudgets({ storeTimeoutMs: 50 }) },
+    ({ headers }) =>
+      headers['x-blocked'] === undefined ? null : new PlatformError('RATE_LIMIT_EXCEEDED', 'Too many failed requests.'),
   );
   server.setErrorHandler((error, _request, reply) =>
     reply.status(error instanceof PlatformError ? (errorEntry(error.code).status ?? 500) : 500).send(),
@@ -193,7 +205,8 @@ describe('authentication', () => {
 
     it('answers as before while they are off, and says so on their own routes', async () => {
       const plain = fastify();
-      const parts = { accounts, signIns: new WalletSignIns(null), budgets: new StoreBudgets({ storeTimeoutMs: 50 }) };
+      const services = { accounts, sessions, signIns: new WalletSignIns(null) };
+      const parts = { ...services, budgets: new StoreBudgets({ storeTimeoutMs: 50 }) };
       addAuthentication(plain, parts);
       plain.setErrorHandler((error: PlatformError, _request, reply) =>
         reply.status(errorEntry(error.code).status ?? 500).send({ message: error.message }),
@@ -212,5 +225,42 @@ describe('authentication', () => {
       expect(await ask('/api/v1/wallet', { 'sign-in-with-x': 'good' })).toEqual([503, walletsAreOff]);
       await plain.close();
     });
+  });
+});
+
+describe('a session of the console', () => {
+  const cookie = `other=1; sluice_console_0123456789=${'x'.repeat(43)}; sluice_console_aaaaaaaaaa=${token}`;
+  const ask = async (headers: Record<string, string>) => {
+    const response = await server.inject({ url: '/api/v1/things', headers });
+    return [response.statusCode, response.statusCode === 200 ? response.json<{ caller: object }>().caller : null];
+  };
+
+  it('stands for its key, if the request repeats the text that only its pages know', async () => {
+    expect(await ask({ cookie, 'x-sluice-csrf': 'proof' })).toEqual([
+      200,
+      expect.objectContaining({ apiKeyId: 'session key' }),
+    ]);
+    expect(await statusOf('/api/v1/accounts', undefined, { cookie, 'x-sluice-csrf': 'proof' })).toBe(200);
+  });
+
+  it('stands for nothing without that text, or with another one', async () => {
+    expect(await ask({ cookie })).toEqual([401, null]);
+    expect(await ask({ cookie, 'x-sluice-csrf': 'forged' })).toEqual([401, null]);
+    expect(await ask({ 'x-sluice-csrf': 'proof' })).toEqual([401, null]);
+  });
+
+  it('gives way to an API key, valid or not', async () => {
+    const session = { cookie, 'x-sluice-csrf': 'proof' };
+    expect(await ask({ ...session, authorization: 'Bearer slk_good' })).toEqual([
+      200,
+      expect.objectContaining({ apiKeyId: 'key' }),
+    ]);
+    expect(await ask({ ...session, authorization: 'Bearer slk_bad' })).toEqual([401, null]);
+  });
+
+  it('is refused once it has ended, also on a public route', async () => {
+    const ended = { cookie: `sluice_console_0123456789=${'x'.repeat(43)}`, 'x-sluice-csrf': 'old proof' };
+    expect(await ask(ended)).toEqual([401, null]);
+    expect(await statusOf('/api/v1/catalog', undefined, ended)).toBe(401);
   });
 });

@@ -1,6 +1,12 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { PlatformError } from '#common';
-import { type AccountsService, signInHeader } from '#accounts';
+import {
+  type AccountsService,
+  type ConsoleSessionsService,
+  csrfHeader,
+  sessionTokensIn,
+  signInHeader,
+} from '#accounts';
 import type { RouteSettings } from '#platform/http';
 import { assertAccess } from './access.guard.js';
 import { isApiRoute } from '../request/api-route.js';
@@ -12,6 +18,8 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** True when an optional key was sent but could not be looked up. */
     keyLookupFailed: boolean;
+    /** True when a page of the console sent it after its session had ended. */
+    sessionEnded: boolean;
   }
 }
 
@@ -26,9 +34,17 @@ function bearerOf(request: FastifyRequest): string | null {
   return match[1];
 }
 
-/** Lookup of keys and of wallets, and the budget of each request for it. */
+/** Returns the token of the console session that sent a request, or null when none did: a cookie alone proves nothing. */
+function sessionTokenOf({ headers }: FastifyRequest, sessions: AuthDependencies['sessions']): string | null {
+  const csrf = headers[csrfHeader];
+  if (typeof csrf !== 'string') return null;
+  return sessionTokensIn(headers.cookie).find((token) => sessions.isCsrfTextOf(token, csrf)) ?? null;
+}
+
+/** Lookup of keys, sessions and wallets, and the budget of each request for it. */
 export interface AuthDependencies {
   accounts: AccountsService;
+  sessions: Pick<ConsoleSessionsService, 'isCsrfTextOf' | 'authenticate'>;
   signIns: Pick<WalletSignIns, 'areOn' | 'authenticate'>;
   budgets: StoreBudgets;
 }
@@ -45,6 +61,19 @@ async function callerBehind(
     return caller;
   } catch (error) {
     throw notChecked(error, 'keys');
+  }
+}
+
+async function sessionBehind(
+  token: string,
+  request: FastifyRequest,
+  { sessions, budgets }: AuthDependencies,
+): Promise<FastifyRequest['caller']> {
+  try {
+    return await budgets.of(request.id).within(sessions.authenticate(token));
+  } catch (error) {
+    request.sessionEnded = isUnauthenticated(error);
+    throw notChecked(error, 'sessions');
   }
 }
 
@@ -95,6 +124,8 @@ async function callerOfRoute(
       return null;
     });
   }
+  const token = sessionTokenOf(request, parts.sessions);
+  if (token !== null) return await sessionBehind(token, request, parts);
   if (access === 'public') return null;
   // A request with both counts as one of the key.
   const signIn = wallets === true ? signInOf(request) : null;
@@ -133,6 +164,7 @@ export function addAuthentication(
 ): void {
   server.decorateRequest('caller', null);
   server.decorateRequest('keyLookupFailed', false);
+  server.decorateRequest('sessionEnded', false);
   server.addHook('onRequest', async (request) => {
     if (!isApiRoute(request)) return;
     const settings = request.routeOptions.config as RouteSettings;

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { FastifyInstance } from 'fastify';
-import { AccountsService } from '#accounts';
+import { AccountsService, ConsoleSessionsService } from '#accounts';
 import { LedgerService, RecentBalances } from '#billing';
 import { ApiConfig } from '#platform/config';
 import { Metrics } from '#platform/metrics';
@@ -35,6 +35,7 @@ export class RequestHooks {
     private readonly drain: Drain,
     private readonly budgets: StoreBudgets,
     private readonly accounts: AccountsService,
+    private readonly sessions: ConsoleSessionsService,
     private readonly limiter: RateLimiter,
     private readonly balances: RecentBalances,
     private readonly ledger: LedgerService,
@@ -61,9 +62,9 @@ export class RequestHooks {
 
   /** Who calls, whether the limits let the request pass, and whether its response is recorded. */
   addAdmission(server: FastifyInstance): void {
-    const { accounts, signIns, limiter, balances, ledger, budgets } = this;
+    const { accounts, sessions, signIns, limiter, balances, ledger, budgets } = this;
     const { abuseCount } = this.config;
-    addAuthentication(server, { accounts, signIns, budgets }, refuseUnauthenticated(limiter));
+    addAuthentication(server, { accounts, sessions, signIns, budgets }, refuseUnauthenticated(limiter));
     addRateLimits(server, { limiter, balances, budgets, abuseCount });
     addMinimumBalance(server, { ledger, budgets });
     addResponseRecording(server);

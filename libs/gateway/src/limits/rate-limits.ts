@@ -124,7 +124,7 @@ function unlessSpent(error: unknown): null {
 
 /**
  * True for failures that count towards the block: not those whose key could not be checked, not the offer of payment
- * that clients with a wallet ask for before each request, and those of the service itself only where the operator counts
+ * that clients with a wallet ask for before each request, not those of pages whose session has ended, and those of the service itself only where the operator counts
  * all.
  */
 function countsAsFailure(
@@ -132,9 +132,9 @@ function countsAsFailure(
   { statusCode }: FastifyReply,
   abuseCount: RateLimitDependencies['abuseCount'],
 ): boolean {
-  const { caller, headers, keyLookupFailed } = request;
+  const { caller, headers, keyLookupFailed, sessionEnded } = request;
   if (abuseCount === 'caller' && statusCode >= 500) return false;
-  if (caller === null && statusCode === 402) return false;
+  if (caller === null && (statusCode === 402 || sessionEnded)) return false;
   const hasCredentials = headers.authorization !== undefined || hasSignIn(request);
   const isUnknown = caller === null && hasCredentials && statusCode === 503;
   return statusCode >= 400 && !isUnknown && !keyLookupFailed;

@@ -1,4 +1,4 @@
-import type { NanoUsd } from '#common';
+import { isUuid, type NanoUsd } from '#common';
 import { Injectable } from '#platform/injection';
 import { Prisma, PrismaService } from '#platform/prisma';
 import type { JobState } from '../lifecycle/job-states.js';
@@ -42,6 +42,7 @@ export interface ProcessedResult {
 
 /** Everything that the database says about a job, except the request and its response. */
 export interface InspectedJob extends ListedJob {
+  apiKeyId: string;
   /** The last characters of the API key. */
   key: string | null;
   stream: boolean;
@@ -102,8 +103,10 @@ export class JobInspectionRepository {
 
   /** Finds a job by request id, or by the queue id of an async job. Resolves to null for an unknown one. */
   async find(id: string): Promise<InspectedJob | null> {
+    const queueId = isUuid(id) ? id : null;
     const [row] = await this.prisma.$queryRaw<InspectedRow[]>`
-      SELECT j.request_id AS "requestId", j.account_id::text AS "accountId", k.last6 AS key, j.modality,
+      SELECT j.request_id AS "requestId", j.account_id::text AS "accountId",
+             j.api_key_id::text AS "apiKeyId", k.last6 AS key, j.modality,
              j.model_id AS "modelId", j.state::text AS state, j.attempt, j.stream, j.reply_to IS NOT NULL AS "isAwaited",
              j.error_code AS "errorCode", j.created_at AS "createdAt", j.enqueued_at AS "enqueuedAt",
              j.started_at AS "startedAt", j.finished_at AS "finishedAt", j.deadline_at AS "deadlineAt",
@@ -114,15 +117,15 @@ export class JobInspectionRepository {
         FROM jobs j LEFT JOIN holds h ON h.request_id = j.request_id
         LEFT JOIN media_jobs m ON m.request_id = j.request_id
         LEFT JOIN api_keys k ON k.id = j.api_key_id
-       WHERE j.request_id = ${id} OR j.request_id = (SELECT request_id FROM media_jobs WHERE queue_id::text = ${id})`;
+       WHERE j.request_id = ${id} OR j.request_id = (SELECT request_id FROM media_jobs WHERE queue_id = ${queueId}::uuid)`;
     if (row === undefined) return null;
     const { requestId } = row;
     const results = await this.prisma.jobResult.findMany({ where: { requestId }, orderBy: { attempt: 'asc' } });
-    const { holdState, reservedNano, chargedNano, queueId, progressPercent, ...job } = row;
+    const { holdState, reservedNano, chargedNano, queueId: mediaQueueId, progressPercent, ...job } = row;
     return {
       ...job,
       reservation: holdState === null ? null : { state: holdState, reservedNano: reservedNano ?? 0n, chargedNano },
-      media: queueId === null ? null : { queueId, progressPercent: progressPercent ?? 0 },
+      media: mediaQueueId === null ? null : { queueId: mediaQueueId, progressPercent: progressPercent ?? 0 },
       results: results.map(({ attempt, status, applied: isApplied, processedAt }) => {
         return { attempt, status, isApplied, processedAt };
       }),

@@ -54,6 +54,8 @@ export interface OpenCount {
   modelId: string;
   state: JobState;
   count: number;
+  /** Those of them that were delivered before. */
+  retried: number;
   oldestSeconds: number;
 }
 
@@ -252,6 +254,7 @@ export class JobsRepository {
   async countOpen(): Promise<OpenCount[]> {
     return this.prisma.$queryRaw`
       SELECT modality, model_id AS "modelId", state::text AS state, count(*)::int AS count,
+             count(*) FILTER (WHERE attempt > 1)::int AS retried,
              GREATEST(EXTRACT(EPOCH FROM now() - min(enqueued_at)), 0)::float8 AS "oldestSeconds"
         FROM jobs WHERE state IN ('queued', 'running') GROUP BY 1, 2, 3`;
   }

@@ -3,6 +3,9 @@ import { DatabaseConfig } from '#platform/config';
 import { AccountTurns } from '../admission/account-turns.js';
 import { PayloadCipher } from '../admission/payload-cipher.js';
 import { IdempotencyRepository } from '../idempotency/idempotency.repository.js';
+import { JobActivityRepository } from '../inspection/job-activity.repository.js';
+import { JobInspectionRepository } from '../inspection/job-inspection.repository.js';
+import { RequestListRepository } from '../inspection/request-list.repository.js';
 import { JobsRepository } from '../lifecycle/jobs.repository.js';
 import { DownloadLinksRepository } from '../media/downloads/download-links.repository.js';
 import { MediaJobsRepository } from '../media/media-jobs.repository.js';
@@ -14,6 +17,9 @@ import { ExchangeSignaturesRepository } from '../signatures/exchange-signatures.
 @Module({
   providers: [
     JobsRepository,
+    JobActivityRepository,
+    JobInspectionRepository,
+    RequestListRepository,
     MediaJobsRepository,
     IdempotencyRepository,
     DownloadLinksRepository,
@@ -37,6 +43,9 @@ import { ExchangeSignaturesRepository } from '../signatures/exchange-signatures.
   ],
   exports: [
     JobsRepository,
+    JobActivityRepository,
+    JobInspectionRepository,
+    RequestListRepository,
     MediaJobsRepository,
     IdempotencyRepository,
     DownloadLinksRepository,

@@ -1,5 +1,6 @@
 import { Module } from '@nestjs/common';
-import { FoldKeyDaysSweep } from '#billing';
+import { ConsoleSessionsRepository, DeleteExpiredSessionsSweep } from '#accounts';
+import { FoldKeyDaysSweep, FoldUsageSweep, UsageFoldRepository } from '#billing';
 import { BillingModule } from '#billing/nest';
 import { LimitStoreModule } from '#rate-limit/nest';
 import { StorageModule } from '#storage/nest';
@@ -34,6 +35,10 @@ import { JobsModule } from './jobs.module.js';
     DeleteExpiredLinksSweep,
     DeleteExpiredArtifactsSweep,
     FoldKeyDaysSweep,
+    UsageFoldRepository,
+    FoldUsageSweep,
+    ConsoleSessionsRepository,
+    DeleteExpiredSessionsSweep,
     CleanupSweeps,
     ProgressRecorder,
   ],

@@ -1,5 +1,6 @@
 import pg from 'pg';
 import { expect } from 'vitest';
+import { ConsoleSessionsRepository, DeleteExpiredSessionsSweep } from '#accounts';
 import { FoldKeyDaysSweep, KeyUsageRepository } from '#billing';
 import { PrismaService } from '#platform/prisma';
 import { newRowCustomer, writeFinishedRequests } from '#test/finished-requests';
@@ -30,6 +31,7 @@ async function sweep(prisma: PrismaService): Promise<void> {
       new DeleteExpiredSignaturesSweep(new ExchangeSignaturesRepository(prisma)),
       new DeleteExpiredLinksSweep(new DownloadLinksRepository(prisma)),
       new FoldKeyDaysSweep(new KeyUsageRepository(prisma)),
+      new DeleteExpiredSessionsSweep(new ConsoleSessionsRepository(prisma)),
     ];
     let found = 0;
     for (const one of sweeps) found += await one.run();

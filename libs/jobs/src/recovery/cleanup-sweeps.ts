@@ -1,4 +1,5 @@
-import { FoldKeyDaysSweep } from '#billing';
+import { DeleteExpiredSessionsSweep } from '#accounts';
+import { FoldKeyDaysSweep, FoldUsageSweep } from '#billing';
 import { OpsConfig } from '#platform/config';
 import { Injectable } from '#platform/injection';
 import { Logger } from '#platform/logging';
@@ -23,6 +24,8 @@ export class CleanupSweeps extends SweepRunner {
     signatures: DeleteExpiredSignaturesSweep,
     links: DeleteExpiredLinksSweep,
     keyDays: FoldKeyDaysSweep,
+    usage: FoldUsageSweep,
+    consoleSessions: DeleteExpiredSessionsSweep,
     artifacts: DeleteExpiredArtifactsSweep,
     limits: LimitStore,
     jobs: JobsRepository,
@@ -37,6 +40,9 @@ export class CleanupSweeps extends SweepRunner {
       links,
       ...(limits instanceof PostgresLimitStore ? [new DeleteExpiredWindowsSweep(limits)] : []),
       keyDays,
+      // Before jobs are deleted, whose tokens it sums up.
+      usage,
+      consoleSessions,
       ...(days > 0 ? [new DeleteClosedJobsSweep(jobs, { days, storageLifetimeMs })] : []),
       // This sweep comes last, because its store may not respond for minutes.
       artifacts,

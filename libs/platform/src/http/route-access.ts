@@ -8,10 +8,10 @@ import { ApiConsumes, ApiHeader, ApiResponse } from '@nestjs/swagger';
 const settingsKey = '__fastify_route_config__';
 
 /**
- * Who may call a route: anyone, any valid key, `ADMIN` keys, or wallets alone. Public routes still reject an invalid key.
+ * Who may call a route: anyone, any valid key, `ADMIN` keys, those of an operator account, or wallets alone. Public routes still reject an invalid key.
  * Anonymous routes ignore one; a valid key only determines whose limits the request counts for.
  */
-export type RouteAccess = 'public' | 'inference' | 'admin' | 'wallet' | 'anonymous';
+export type RouteAccess = 'public' | 'inference' | 'admin' | 'operator' | 'wallet' | 'anonymous';
 
 /** The authenticated caller; null without a key, or with an invalid key on an anonymous route. */
 export interface RequestCaller {
@@ -24,6 +24,8 @@ export interface RequestCaller {
   modelPrivacy: 'ALL' | 'PRIVATE_TEXT' | 'PRIVATE_ONLY';
   /** The account may use models in closed beta. */
   betaAccess: boolean;
+  /** The key is an ADMIN key of an operator account, which may see the whole installation. */
+  isOperator?: true;
   /** Address of a caller who signed in with a wallet instead of sending a key. */
   wallet?: string;
 }
@@ -48,6 +50,8 @@ export interface RouteSettings {
   access?: RouteAccess;
   /** A route that takes the sign-in of a wallet instead of a key; see `Wallets`. */
   wallets?: true;
+  /** A route outside of the API whose failures count towards the block of the client's address, as those of the API do. */
+  guarded?: true;
   /** A removed endpoint: its response is the same for everyone and counts towards no limit. */
   retired?: true;
   /** A POST that is charged; accepts an `Idempotency-Key` (docs/guides/idempotency.md). */
@@ -82,9 +86,12 @@ export function routeSettings(settings: RouteSettings): MethodDecorator {
   };
 }
 
-/** Declares who may call a route; default: any valid key. */
-export function Access(access: RouteAccess): MethodDecorator {
-  return routeSettings({ access });
+/**
+ * Declares who may call a route; default: any valid key. `guarded` is for a route outside of the API whose failures count
+ * towards the block of the client's address.
+ */
+export function Access(access: RouteAccess, { guarded }: Pick<RouteSettings, 'guarded'> = {}): MethodDecorator {
+  return routeSettings(guarded === true ? { access, guarded } : { access });
 }
 
 /** Declares a removed endpoint; use with `Access('anonymous')`. */

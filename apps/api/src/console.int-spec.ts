@@ -1,0 +1,188 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import type { NestFastifyApplication } from '@nestjs/platform-fastify';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { AccountsService, type BootstrapKeys, ConsoleLinksService, ConsoleSessionsRepository } from '#accounts';
+import { ApiConfig, loadConfig } from '#platform/config';
+import { createLogger } from '#platform/logging';
+import { PrismaService } from '#platform/prisma';
+import { createMigratedDatabase, type TestDatabase } from '#test/postgres';
+import { createApplication } from './api-server.js';
+
+let database: TestDatabase;
+let home: string;
+let prisma: PrismaService;
+let app: NestFastifyApplication;
+let keys: BootstrapKeys;
+let tenantKey: string;
+
+beforeAll(async () => {
+  database = await createMigratedDatabase();
+  home = await mkdtemp(path.join(tmpdir(), 'sluice-console-'));
+  vi.stubEnv('DATABASE_URL', database.url);
+  vi.stubEnv('SLUICE_HOME', home);
+  vi.stubEnv('SLUICE_SECRET_KEY', '5c'.repeat(32));
+  vi.stubEnv('SLUICE_ABUSE_FAILURES', '10');
+  prisma = new PrismaService({ url: database.url, poolSize: 2 });
+  const accounts = new AccountsService(prisma);
+  const first = await accounts.bootstrap();
+  if (first === null) throw new Error('The database was not empty.');
+  keys = first;
+  const { id: accountId } = await accounts.createAccount('tenant');
+  tenantKey = (await accounts.createKey({ accountId, kind: 'ADMIN' })).key;
+  app = await createApplication(loadConfig(ApiConfig), createLogger('api', { level: 'silent' }));
+  await app.init();
+  await app.getHttpAdapter().getInstance().ready();
+});
+
+afterAll(async () => {
+  await app.close();
+  await prisma.$disconnect();
+  vi.unstubAllEnvs();
+  await database.drop();
+  await rm(home, { recursive: true });
+});
+
+interface Answer {
+  status: number;
+  headers: Record<string, unknown>;
+  body: Record<string, unknown>;
+}
+
+interface Call {
+  method?: 'GET' | 'POST' | 'DELETE';
+  headers?: Record<string, string>;
+  payload?: object;
+  /** Addresses are blocked one by one. */
+  from?: string;
+}
+
+async function call(
+  url: string,
+  { method = 'GET', headers = {}, payload, from = '192.0.2.1' }: Call = {},
+): Promise<Answer> {
+  const response = await app.inject({ url, method, headers, payload, remoteAddress: from });
+  const isJson = String(response.headers['content-type'] ?? '').includes('json');
+  return {
+    status: response.statusCode,
+    headers: response.headers,
+    body: isJson ? response.json<Record<string, unknown>>() : {},
+  };
+}
+
+/** Signs in and returns the headers of the session's requests. */
+async function signIn(payload: object): Promise<{ session: Answer; headers: Record<string, string> }> {
+  const session = await call('/console/session', { method: 'POST', payload });
+  const cookie = String(session.headers['set-cookie']).split(';', 1)[0] ?? '';
+  return { session, headers: { cookie, 'x-sluice-csrf': String(session.body['csrf']) } };
+}
+
+const adminRoutes = ['overview', 'usage', 'requests', 'queue', 'workers', 'models', 'billing', 'health'];
+
+async function statuses(headers: Record<string, string>, from = '192.0.2.1'): Promise<number[]> {
+  const answers = await Promise.all(adminRoutes.map((route) => call(`/api/admin/v1/${route}`, { headers, from })));
+  return answers.map(({ status }) => status);
+}
+
+describe('the session of a browser', () => {
+  it('begins with a key, is used with its text, and ends by signing out', async () => {
+    const { session, headers } = await signIn({ apiKey: keys.adminKey, path: '/a/b/' });
+    expect(session.status).toBe(200);
+    expect(session.body).toMatchObject({ role: 'operator', account: { id: keys.accountId } });
+    expect(String(session.headers['set-cookie'])).toMatch(
+      /^sluice_console_[\w-]{10}=[\w-]{43}; Max-Age=43200; Path=\/a\/b\/; HttpOnly; SameSite=Strict$/,
+    );
+    expect((await call('/console/session', { headers: { cookie: headers['cookie'] ?? '' } })).body).toEqual(
+      session.body,
+    );
+    expect((await call('/api/v1/api_keys', { headers })).status).toBe(200);
+    expect((await call('/api/v1/api_keys', { headers: { cookie: headers['cookie'] ?? '' } })).status).toBe(401);
+    expect((await call('/console/session', { method: 'DELETE', headers })).status).toBe(204);
+    expect((await call('/api/v1/api_keys', { headers })).status).toBe(401);
+    expect((await call('/console/session', { headers })).status).toBe(401);
+  });
+
+  it('begins once with a link, and is marked Secure over TLS', async () => {
+    const link = (await new ConsoleLinksService(new ConsoleSessionsRepository(prisma)).create()) ?? '';
+    const sign = { method: 'POST', payload: { token: link.split('/').at(-1) } } as const;
+    const first = await call('/console/session', { ...sign, headers: { origin: 'https://api.example.org' } });
+    expect([first.status, String(first.headers['set-cookie'])]).toEqual([200, expect.stringContaining('; Secure')]);
+    expect((await call('/console/session', sign)).status).toBe(401);
+  });
+
+  it.each([
+    [{}, 400],
+    [{ apiKey: 'slk_x', token: 'y' }, 400],
+    [{ apiKey: 'slk_x', path: '/a; Domain=example.org/' }, 400],
+    [{ apiKey: 5 }, 400],
+  ])('is refused for %j', async (payload, status) => {
+    expect((await call('/console/session', { method: 'POST', payload, from: '192.0.2.2' })).status).toBe(status);
+  });
+
+  it('is refused to pages of other sites', async () => {
+    const headers = { 'sec-fetch-site': 'cross-site' };
+    const answer = await call('/console/session', {
+      method: 'POST',
+      headers,
+      payload: { apiKey: keys.adminKey },
+      from: '192.0.2.3',
+    });
+    expect(answer.status).toBe(403);
+  });
+
+  it('blocks an address after failed sign-ins, but not for asking whether there is a session', async () => {
+    const from = '192.0.2.4';
+    for (let count = 0; count < 20; count += 1) expect((await call('/console/session', { from })).status).toBe(401);
+    const wrong = { method: 'POST', payload: { apiKey: 'slk_wrong' }, from } as const;
+    await expect.poll(async () => (await call('/console/session', wrong)).status).toBe(429);
+  });
+});
+
+describe('the Admin API', () => {
+  it('shows an inference key its own figures, an ADMIN key the account, and an operator the installation', async () => {
+    expect(await statuses({ authorization: `Bearer ${keys.inferenceKey}` })).toEqual([
+      200, 200, 200, 403, 403, 403, 403, 403,
+    ]);
+    expect(await statuses({ authorization: `Bearer ${tenantKey}` })).toEqual([200, 200, 200, 403, 403, 403, 200, 403]);
+    expect(await statuses((await signIn({ apiKey: keys.adminKey })).headers)).toEqual(adminRoutes.map(() => 200));
+    expect(await statuses({}, '192.0.2.5')).toEqual(adminRoutes.map(() => 401));
+  });
+
+  it('lists the requests of an account only to that account and to operators', async () => {
+    const key = await prisma.apiKey.findFirst({ where: { accountId: keys.accountId, kind: 'INFERENCE' } });
+    await prisma.$executeRaw`
+      INSERT INTO jobs (request_id, account_id, api_key_id, modality, model_id, state, deadline_at, finished_at)
+      VALUES ('r1-TST', ${keys.accountId}::uuid, ${key?.id ?? null}::uuid, 'chat', 'tiny', 'succeeded', now(), now())`;
+    const list = async (key: string, query = '') => {
+      const headers = { authorization: `Bearer ${key}` };
+      const { status, body } = await call(`/api/admin/v1/requests${query}`, { headers });
+      return status === 200 ? (body['data'] as { id: string }[]).map(({ id }) => id) : status;
+    };
+    expect(await list(keys.inferenceKey)).toEqual(['r1-TST']);
+    expect(await list(keys.adminKey, '?scope=installation')).toEqual(['r1-TST']);
+    expect(await list(tenantKey)).toEqual([]);
+    expect(await list(tenantKey, '?scope=installation')).toBe(403);
+    const show = async (key: string) =>
+      (await call('/api/admin/v1/requests/r1-TST', { headers: { authorization: `Bearer ${key}` } })).status;
+    expect([await show(keys.inferenceKey), await show(keys.adminKey), await show(tenantKey)]).toEqual([200, 200, 404]);
+  });
+
+  it('is in the OpenAPI document', async () => {
+    const { body } = await call('/api/v1/openapi.json');
+    const paths = body['paths'] as Record<string, Record<string, { servers?: object }>>;
+    expect(paths['/admin/v1/models']?.['get']?.servers).toEqual([{ url: '/api' }]);
+    expect(paths['/models']?.['get']).not.toHaveProperty('servers');
+    expect(Object.keys(paths).some((name) => name.includes('console'))).toBe(false);
+  });
+});
+
+describe('the address of the api', () => {
+  it('sends browsers to the console and says nothing new to others', async () => {
+    const browser = await call('/', { headers: { accept: 'text/html,*/*;q=0.8' } });
+    expect([browser.status, browser.headers['location']]).toEqual([303, 'console/']);
+    const client = await call('/', { headers: { accept: 'application/json' } });
+    expect([client.status, client.body]).toEqual([404, expect.objectContaining({ code: 'NOT_FOUND' })]);
+    expect((await call('/', { method: 'POST', payload: {} })).status).toBe(404);
+  });
+});

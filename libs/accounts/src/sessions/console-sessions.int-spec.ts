@@ -1,0 +1,147 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { PrismaService } from '#platform/prisma';
+import { createMigratedDatabase, type TestDatabase } from '#test/postgres';
+import { AccountsService, type BootstrapKeys } from '../accounts.service.js';
+import { ConsoleLinksService } from './console-links.service.js';
+import { ConsoleSessionsRepository } from './console-sessions.repository.js';
+import { ConsoleSessionsService } from './console-sessions.service.js';
+import { DeleteExpiredSessionsSweep } from './delete-expired-sessions.sweep.js';
+
+let database: TestDatabase;
+let prisma: PrismaService;
+let accounts: AccountsService;
+let repository: ConsoleSessionsRepository;
+let first: BootstrapKeys;
+let sessions: ConsoleSessionsService;
+
+/** A replica with empty caches. */
+const replica = () =>
+  new ConsoleSessionsService(repository, new AccountsService(prisma), { secretKeys: ['5c'.repeat(32)] });
+
+beforeAll(async () => {
+  database = await createMigratedDatabase();
+  prisma = new PrismaService({ url: database.url, poolSize: 4 });
+  accounts = new AccountsService(prisma);
+  repository = new ConsoleSessionsRepository(prisma);
+  const keys = await accounts.bootstrap();
+  if (keys === null) throw new Error('The database was not empty.');
+  first = keys;
+});
+
+beforeEach(() => {
+  sessions = replica();
+});
+
+afterAll(async () => {
+  await prisma.$disconnect();
+  await database.drop();
+});
+
+async function newAdminKey(): Promise<{ key: string; id: string; accountId: string }> {
+  const account = await accounts.createAccount('tenant');
+  const { key, record } = await accounts.createKey({ accountId: account.id, kind: 'ADMIN' });
+  return { key, id: record.id, accountId: account.id };
+}
+
+describe('a session of the console', () => {
+  it('stands for its key on every replica, until it is ended', async () => {
+    const { key, id, accountId } = await newAdminKey();
+    const token = await sessions.openWithKey(key);
+    expect(await replica().authenticate(token)).toMatchObject({ accountId, apiKeyId: id, kind: 'ADMIN' });
+    const session = await replica().find(token);
+    expect(session).toMatchObject({
+      accountId,
+      accountName: 'tenant',
+      apiKeyId: id,
+      last6: key.slice(-6),
+      isOperator: false,
+    });
+    expect(replica().isCsrfTextOf(token, session?.csrf ?? '')).toBe(true);
+    await sessions.end(token);
+    expect(await sessions.find(token)).toBeNull();
+    await expect(sessions.authenticate(token)).rejects.toMatchObject({ code: 'AUTHENTICATION_FAILED' });
+  });
+
+  it('has no token in the database', async () => {
+    const token = await sessions.openWithKey(first.adminKey);
+    const rows = await prisma.$queryRaw<{ row: string }[]>`SELECT console_sessions::text AS row FROM console_sessions`;
+    const hex = Buffer.from(token).toString('hex');
+    expect(rows.some(({ row }) => row.includes(token) || row.includes(hex))).toBe(false);
+  });
+
+  it('is refused for a key that is not valid', async () => {
+    await expect(sessions.openWithKey('slk_wrong')).rejects.toMatchObject({ code: 'AUTHENTICATION_FAILED' });
+  });
+
+  it('ends with its key', async () => {
+    const { key, id } = await newAdminKey();
+    const token = await sessions.openWithKey(key);
+    await accounts.revokeKey(id);
+    expect(await replica().find(token)).toBeNull();
+    await expect(replica().authenticate(token)).rejects.toMatchObject({ code: 'AUTHENTICATION_FAILED' });
+  });
+
+  it('expires no later than its key, and is then deleted by the sweep', async () => {
+    const { accountId } = await newAdminKey();
+    const expiresAt = new Date(Date.now() + 3_600_000);
+    const { key, record } = await accounts.createKey({ accountId, kind: 'ADMIN', expiresAt });
+    const token = await sessions.openWithKey(key);
+    expect((await sessions.find(token))?.expiresAt).toEqual(expiresAt);
+    await prisma.consoleSession.updateMany({
+      where: { apiKeyId: record.id },
+      data: { expiresAt: new Date(Date.now() - 1_000) },
+    });
+    await expect(replica().authenticate(token)).rejects.toMatchObject({ code: 'AUTHENTICATION_FAILED' });
+    expect(await new DeleteExpiredSessionsSweep(repository).run()).toBe(1);
+    expect(await prisma.consoleSession.count({ where: { apiKeyId: record.id } })).toBe(0);
+  });
+
+  it('is refused while its account is suspended', async () => {
+    const { key, accountId } = await newAdminKey();
+    const token = await sessions.openWithKey(key);
+    await accounts.setSuspended(accountId, true);
+    await expect(replica().authenticate(token)).rejects.toMatchObject({ code: 'UNAUTHORIZED' });
+    expect(await replica().find(token)).toBeNull();
+  });
+});
+
+describe('an operator', () => {
+  it('is an ADMIN key of the first account, or of one that was made an operator', async () => {
+    expect(await accounts.authenticate(first.adminKey)).toMatchObject({ isOperator: true });
+    expect(await accounts.authenticate(first.inferenceKey)).not.toHaveProperty('isOperator');
+    const { key, accountId } = await newAdminKey();
+    expect(await accounts.authenticate(key)).not.toHaveProperty('isOperator');
+    await accounts.setOperator(accountId, true);
+    expect(await accounts.authenticate(key)).toMatchObject({ isOperator: true });
+    await accounts.setOperator(accountId, false);
+    expect(await accounts.authenticate(key)).not.toHaveProperty('isOperator');
+  });
+});
+
+describe('a one-time link', () => {
+  const tokenOf = (link: string | null) => link?.split('/').at(-1) ?? '';
+
+  it('signs in once with an ADMIN key of an operator, however many use it at once', async () => {
+    const link = await new ConsoleLinksService(repository).create();
+    expect(link).toMatch(/^console\/#\/sign-in\/[\w-]{43}$/);
+    const uses = await Promise.allSettled([1, 2, 3].map(() => replica().openWithLink(tokenOf(link))));
+    const opened = uses.filter((use) => use.status === 'fulfilled');
+    expect(opened).toHaveLength(1);
+    expect(await sessions.find(opened[0]?.value ?? '')).toMatchObject({ accountId: first.accountId, isOperator: true });
+    await expect(sessions.openWithLink(tokenOf(link))).rejects.toMatchObject({ code: 'AUTHENTICATION_FAILED' });
+  });
+
+  it('is refused when its time is over', async () => {
+    const link = await new ConsoleLinksService(repository).create();
+    await prisma.consoleLink.updateMany({ data: { expiresAt: new Date(Date.now() - 1_000) } });
+    await expect(sessions.openWithLink(tokenOf(link))).rejects.toMatchObject({ code: 'AUTHENTICATION_FAILED' });
+  });
+
+  it('is not made for an account without a valid ADMIN key', async () => {
+    const { id, accountId } = await newAdminKey();
+    const links = new ConsoleLinksService(repository);
+    expect(await links.create(accountId)).not.toBeNull();
+    await accounts.revokeKey(id);
+    expect(await links.create(accountId)).toBeNull();
+  });
+});

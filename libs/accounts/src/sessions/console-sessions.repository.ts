@@ -1,0 +1,120 @@
+import { Injectable } from '#platform/injection';
+import { PrismaService } from '#platform/prisma';
+import { type KeyLookup, lookupOf, type LookupRow } from '../accounts.repository.js';
+import type { ApiKeyKind } from '../api-key.js';
+
+/** How long a session lasts, in ms. */
+export const sessionMs = 12 * 3_600_000;
+/** How long a one-time link can be used, in ms. */
+export const linkMs = 10 * 60_000;
+
+/** A session as its owner sees it. */
+export interface SessionRow {
+  accountId: string;
+  accountName: string;
+  isOperator: boolean;
+  apiKeyId: string;
+  description: string;
+  last6: string;
+  kind: ApiKeyKind;
+  expiresAt: Date;
+}
+
+/** Sessions of the console, and the links that open one. The database's clock decides what has expired. */
+@Injectable()
+export class ConsoleSessionsRepository {
+  constructor(private readonly prisma: PrismaService) {}
+
+  /** Opens a session; it ends with the key at the latest. */
+  async insert(tokenHash: Uint8Array<ArrayBuffer>, apiKeyId: string): Promise<void> {
+    // SQL: the database's clock dates the session.
+    await this.prisma.$executeRaw`
+      INSERT INTO console_sessions (token_hash, api_key_id, expires_at)
+      SELECT ${tokenHash}::bytea, id, LEAST(now() + ${sessionMs}::float8 * interval '1 ms', expires_at)
+        FROM api_keys WHERE id = ${apiKeyId}::uuid`;
+  }
+
+  /** Returns the key of a session as authentication needs it; not active when session or key have ended. */
+  async findKey(tokenHash: Uint8Array<ArrayBuffer>): Promise<KeyLookup | null> {
+    // SQL: every request of a session authenticates by this one statement.
+    const rows = await this.prisma.$queryRaw<LookupRow[]>`
+      SELECT k.id, k.account_id, k.kind::text AS kind, a.tier::text AS tier, k.model_privacy::text AS model_privacy,
+             a.beta_access, a.is_operator, a.state::text AS state,
+             s.expires_at > now() AND k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > now()) AS active,
+             (extract(epoch FROM LEAST(s.expires_at, k.expires_at) - now()) * 1000)::float8 AS expires_in_ms
+        FROM console_sessions s JOIN api_keys k ON k.id = s.api_key_id JOIN accounts a ON a.id = k.account_id
+       WHERE s.token_hash = ${tokenHash}`;
+    return lookupOf(rows[0]);
+  }
+
+  /** Returns null for an unknown session, and for one that has ended. */
+  async find(tokenHash: Uint8Array<ArrayBuffer>): Promise<SessionRow | null> {
+    // SQL: the database's clock decides what has expired.
+    const rows = await this.prisma.$queryRaw<SessionRow[]>`
+      SELECT a.id::text AS "accountId", a.name AS "accountName", a.is_operator AS "isOperator", k.id::text AS "apiKeyId",
+             k.description, k.last6, k.kind::text AS kind, s.expires_at AS "expiresAt"
+        FROM console_sessions s JOIN api_keys k ON k.id = s.api_key_id JOIN accounts a ON a.id = k.account_id
+       WHERE s.token_hash = ${tokenHash} AND s.expires_at > now() AND k.revoked_at IS NULL
+         AND (k.expires_at IS NULL OR k.expires_at > now()) AND a.state = 'active'`;
+    return rows[0] ?? null;
+  }
+
+  /** Records the use of a session to the minute; higher precision would write a row per request. */
+  async touch(tokenHash: Uint8Array<ArrayBuffer>): Promise<void> {
+    // SQL: the database's clock dates the use.
+    await this.prisma.$executeRaw`
+      UPDATE console_sessions SET last_seen_at = now()
+       WHERE token_hash = ${tokenHash} AND last_seen_at < now() - interval '1 minute'`;
+  }
+
+  async delete(tokenHash: Uint8Array<ArrayBuffer>): Promise<void> {
+    await this.prisma.consoleSession.deleteMany({ where: { tokenHash } });
+  }
+
+  async insertLink(tokenHash: Uint8Array<ArrayBuffer>, apiKeyId: string): Promise<void> {
+    // SQL: the database's clock dates the link.
+    await this.prisma.$executeRaw`
+      INSERT INTO console_links (token_hash, api_key_id, expires_at)
+      VALUES (${tokenHash}::bytea, ${apiKeyId}::uuid, now() + ${linkMs}::float8 * interval '1 ms')`;
+  }
+
+  /** Uses a link up: of several calls with one token, one gets the key. Null: unknown, used, or expired. */
+  async takeLink(tokenHash: Uint8Array<ArrayBuffer>): Promise<KeyLookup | null> {
+    // SQL: one statement decides between replicas.
+    const rows = await this.prisma.$queryRaw<LookupRow[]>`
+      WITH taken AS (
+        DELETE FROM console_links WHERE token_hash = ${tokenHash} RETURNING api_key_id, expires_at
+      )
+      SELECT k.id, k.account_id, k.kind::text AS kind, a.tier::text AS tier, k.model_privacy::text AS model_privacy,
+             a.beta_access, a.is_operator, a.state::text AS state,
+             k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > now()) AS active,
+             (extract(epoch FROM k.expires_at - now()) * 1000)::float8 AS expires_in_ms
+        FROM taken JOIN api_keys k ON k.id = taken.api_key_id JOIN accounts a ON a.id = k.account_id
+       WHERE taken.expires_at > now()`;
+    return lookupOf(rows[0]);
+  }
+
+  /** Returns the oldest valid ADMIN key of an operator account, or of the account that is named; null without one. */
+  async findAdminKey(accountId: string | null): Promise<string | null> {
+    // SQL: the database's clock decides what has expired.
+    const rows = await this.prisma.$queryRaw<{ id: string }[]>`
+      SELECT k.id::text AS id FROM api_keys k JOIN accounts a ON a.id = k.account_id
+       WHERE k.kind = 'ADMIN' AND k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > now())
+         AND a.state = 'active'
+         AND CASE WHEN ${accountId}::uuid IS NULL THEN a.is_operator ELSE a.id = ${accountId}::uuid END
+       ORDER BY a.created_at, k.created_at, k.id LIMIT 1`;
+    return rows[0]?.id ?? null;
+  }
+
+  /** Deletes up to `max` sessions and links that have expired; resolves to their number. */
+  async deleteExpired(max: number): Promise<number> {
+    // SQL: the database's clock decides what has expired; Prisma cannot limit a deletion.
+    const sessions = await this.prisma.$executeRaw`
+      DELETE FROM console_sessions WHERE token_hash IN (
+        SELECT token_hash FROM console_sessions WHERE expires_at < now() LIMIT ${max}::int FOR UPDATE SKIP LOCKED)`;
+    const links = await this.prisma.$executeRaw`
+      DELETE FROM console_links WHERE token_hash IN (
+        SELECT token_hash FROM console_links WHERE expires_at < now() LIMIT ${max - sessions}::int FOR UPDATE SKIP LOCKED)`;
+    return sessions + links;
+  }
+}

@@ -1,0 +1,116 @@
+import { Injectable } from '#platform/injection';
+import { boundedRead, Prisma, PrismaService } from '#platform/prisma';
+import type { KeyName } from './usage-analytics.repository.js';
+import { UsageAnalyticsRepository } from './usage-analytics.repository.js';
+
+export const usageGroupings = ['day', 'model', 'key', 'type'] as const;
+export type UsageGrouping = (typeof usageGroupings)[number];
+
+/** Whose usage, and which part of it. */
+export interface UsageSelection {
+  /** Null: every account. */
+  accountId: string | null;
+  apiKeyId: string | null;
+  modelId: string | null;
+}
+
+/** The sums of one group. Failed requests cost nothing, and their tokens are not counted. */
+export interface UsageFigures {
+  requests: number;
+  failed: number;
+  promptTokens: number;
+  /** Those of the prompt that were found in a cache. */
+  cachedTokens: number;
+  completionTokens: number;
+  /** All currencies; one DIEM is one USD. */
+  spendNano: bigint;
+  diemNano: bigint;
+}
+
+/** `key` is the number of the day in the range, from 1 on, a model, the id of an API key, or a modality. */
+export type UsageGroupRow = UsageFigures & { key: string };
+
+type TextRow = { key: string } & Record<keyof UsageFigures, string>;
+
+/** How long the database may compute, in ms. */
+const timeoutMs = 2_000;
+const workMemMb = 32;
+
+/** Sums of an account's usage in the days of a zone. */
+@Injectable()
+export class UsageReportRepository {
+  // SQL: usage is read through functions of the database, which add what is folded and what is not (usage_charge_lines).
+  constructor(private readonly prisma: PrismaService) {}
+
+  /** `borders` are the moments at which the days begin, and the end of the last one. Rejects with `REQUEST_TIMEOUT`. */
+  async groups(
+    selection: UsageSelection,
+    borders: readonly number[],
+    groupBy: UsageGrouping,
+  ): Promise<UsageGroupRow[]> {
+    const moments = borders.map((ms) => new Date(ms).toISOString());
+    const range = Prisma.sql`${selection.accountId}::uuid, ${moments[0] ?? ''}::timestamptz, ${moments.at(-1) ?? ''}::timestamptz`;
+    const key = keyOf(groupBy, moments);
+    const where = conditionsOf(selection);
+    const statement = Prisma.sql`
+      WITH charges AS (
+        SELECT ${key} AS key, sum(amount_nano) AS spend, sum(amount_nano) FILTER (WHERE is_diem) AS diem
+          FROM usage_charge_lines(${range}) WHERE ${where} GROUP BY 1
+      ), ended AS (
+        SELECT ${key} AS key, sum(requests) AS requests, sum(failed) AS failed, sum(prompt_tokens) AS prompt,
+               sum(cached_tokens) AS cached, sum(completion_tokens) AS completion
+          FROM usage_request_lines(${range}) WHERE ${where} GROUP BY 1
+      )
+      SELECT COALESCE(c.key, r.key) AS key, COALESCE(r.requests, 0)::text AS requests, COALESCE(r.failed, 0)::text AS failed,
+             COALESCE(r.prompt, 0)::text AS "promptTokens", COALESCE(r.cached, 0)::text AS "cachedTokens",
+             COALESCE(r.completion, 0)::text AS "completionTokens", COALESCE(c.spend, 0)::text AS "spendNano",
+             COALESCE(c.diem, 0)::text AS "diemNano"
+        FROM charges c FULL JOIN ended r ON r.key = c.key`;
+    const rows = await boundedRead(this.prisma, { timeoutMs, workMemMb }, (transaction) =>
+      transaction.$queryRaw<TextRow[]>(statement),
+    );
+    return rows.map(figuresOf);
+  }
+
+  /** Returns the labels of keys, deleted ones included. */
+  keyNames(keyIds: readonly string[]): Promise<KeyName[]> {
+    return new UsageAnalyticsRepository(this.prisma).keyNames(keyIds);
+  }
+}
+
+function keyOf(groupBy: UsageGrouping, moments: readonly string[]): Prisma.Sql {
+  switch (groupBy) {
+    case 'day':
+      return Prisma.sql`width_bucket(occurred_at, ${[...moments]}::text[]::timestamptz[])::text`;
+    case 'model':
+      return Prisma.sql`COALESCE(model_id, '')`;
+    case 'key':
+      return Prisma.sql`COALESCE(api_key_id::text, '')`;
+    case 'type':
+      return Prisma.sql`modality`;
+  }
+}
+
+function conditionsOf({ apiKeyId, modelId }: UsageSelection): Prisma.Sql {
+  return Prisma.join(
+    [
+      Prisma.sql`true`,
+      ...(apiKeyId === null ? [] : [Prisma.sql`api_key_id = ${apiKeyId}::uuid`]),
+      ...(modelId === null ? [] : [Prisma.sql`model_id = ${modelId}`]),
+    ],
+    ' AND ',
+  );
+}
+
+function figuresOf({ key, spendNano, diemNano, ...counts }: TextRow): UsageGroupRow {
+  return {
+    key,
+    requests: Number(counts.requests),
+    failed: Number(counts.failed),
+    promptTokens: Number(counts.promptTokens),
+    cachedTokens: Number(counts.cachedTokens),
+    completionTokens: Number(counts.completionTokens),
+    spendNano: BigInt(spendNano),
+    diemNano: BigInt(diemNano),
+  };
+}

@@ -1,0 +1,28 @@
+import { Module } from '@nestjs/common';
+import { BillingModule } from '#billing/nest';
+import { JobsModule } from '#jobs/nest';
+import { ModelRegistryModule } from '#model-registry/nest';
+import { AdminBillingController } from './billing/billing.controller.js';
+import { AdminHealthController } from './health/health.controller.js';
+import { ModelsService } from './operations/models.service.js';
+import { OperationsController } from './operations/operations.controller.js';
+import { QueueService } from './operations/queue.service.js';
+import { OverviewController } from './overview/overview.controller.js';
+import { OverviewService } from './overview/overview.service.js';
+import { RequestsController } from './requests/requests.controller.js';
+import { UsageController } from './usage/usage.controller.js';
+
+/** The routes under `/api/admin/v1`, which the console reads. The process provides `Readiness`. */
+@Module({
+  imports: [BillingModule, JobsModule, ModelRegistryModule],
+  controllers: [
+    OverviewController,
+    UsageController,
+    RequestsController,
+    OperationsController,
+    AdminBillingController,
+    AdminHealthController,
+  ],
+  providers: [OverviewService, QueueService, ModelsService],
+})
+export class AdminModule {}
