@@ -22,6 +22,10 @@ const steps = {
     name: 'types (tsc)',
     command: [node, tool('typescript/bin/tsc'), '-p', 'tsconfig.json', '--noEmit', '--incremental', 'false'],
   },
+  'console-types': {
+    name: 'types of apps/console (tsc)',
+    command: [node, tool('typescript/bin/tsc'), '-p', 'apps/console/tsconfig.json'],
+  },
   boundaries: {
     name: 'module boundaries (dependency-cruiser)',
     command: [

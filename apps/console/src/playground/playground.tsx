@@ -1,0 +1,27 @@
+import type { FunctionComponent, JSX } from 'preact';
+import { PlaceLink } from '../components/place-link.js';
+import type { ViewProps } from '../shell/menu.js';
+import { Chat } from './chat/chat.js';
+import './playground.css';
+
+const tasks: readonly { task: string; title: string; component: FunctionComponent }[] = [
+  { task: 'chat', title: 'Chat', component: Chat },
+];
+
+/** One page per task. What runs goes on when the reader looks at another page. */
+export function Playground({ place: { entry, filters } }: ViewProps): JSX.Element {
+  const current = tasks.find(({ task }) => task === entry) ?? tasks[0];
+  if (current === undefined) return <p>There is no task.</p>;
+  return (
+    <>
+      <nav class="tasks" aria-label="Tasks">
+        {tasks.map(({ task, title }) => (
+          <PlaceLink key={task} view="playground" entry={task} filters={filters} isCurrent={task === current.task}>
+            {title}
+          </PlaceLink>
+        ))}
+      </nav>
+      <current.component />
+    </>
+  );
+}

@@ -1,0 +1,43 @@
+import type { FunctionComponent } from 'preact';
+import type { Session } from '../api/session.js';
+import type { Place } from '../routing/place.js';
+import { Overview } from '../views/overview/overview.js';
+import { Requests } from '../views/requests/requests.js';
+import { Usage } from '../views/usage/usage.js';
+import { ApiKeys } from '../views/api-keys/api-keys.js';
+import { lazy } from './lazy.js';
+
+type Role = Session['role'];
+
+export interface ViewProps {
+  place: Place;
+  session: Session;
+}
+
+export interface MenuEntry {
+  view: string;
+  title: string;
+  roles: readonly Role[];
+  component: FunctionComponent<ViewProps>;
+}
+
+const everyone: readonly Role[] = ['operator', 'admin', 'inference'];
+const admins: readonly Role[] = ['operator', 'admin'];
+
+/** The views in the order of the menu. The first that a role may see is its start page. */
+export const menu: readonly MenuEntry[] = [
+  { view: 'overview', title: 'Overview', roles: admins, component: Overview },
+  {
+    view: 'playground',
+    title: 'Playground',
+    roles: everyone,
+    component: lazy(async () => (await import('../playground/playground.js')).Playground),
+  },
+  { view: 'api-keys', title: 'API keys', roles: admins, component: ApiKeys },
+  { view: 'usage', title: 'Usage', roles: everyone, component: Usage },
+  { view: 'requests', title: 'Requests', roles: everyone, component: Requests },
+];
+
+export function menuFor(role: Role): readonly MenuEntry[] {
+  return menu.filter(({ roles }) => roles.includes(role));
+}
