@@ -51,7 +51,9 @@ export async function loadSession(): Promise<void> {
 
 /** Exchanges an API key or the token of a one-time link for a session. The key itself is not kept. */
 export async function signIn(credentials: { apiKey: string } | { token: string }): Promise<void> {
-  const response = await exchange('console/session', { method: 'POST', body: credentials });
+  // The cookie is for the path of the service as the browser sees it, which a proxy may have lengthened.
+  const path = new URL(serviceUrl('')).pathname;
+  const response = await exchange('console/session', { method: 'POST', body: { ...credentials, path } });
   if (!response.ok) throw await readError(response);
   setSession({ state: 'signed-in', session: (await response.json()) as Session });
 }

@@ -26,7 +26,7 @@ const admins: readonly Role[] = ['operator', 'admin'];
 
 /** The views in the order of the menu. The first that a role may see is its start page. */
 export const menu: readonly MenuEntry[] = [
-  { view: 'overview', title: 'Overview', roles: admins, component: Overview },
+  { view: 'overview', title: 'Overview', roles: everyone, component: Overview },
   {
     view: 'playground',
     title: 'Playground',

@@ -14,6 +14,8 @@ import type { ViewProps } from '../../shell/menu.js';
 
 const refreshMs = 5000;
 
+const scopes = { operator: 'The whole installation', admin: 'Your account', inference: 'Your API key' } as const;
+
 /** The last hour: what runs, what waits, what fails, and what it costs. */
 export function Overview({ session }: ViewProps): JSX.Element {
   const query = useQuery<OverviewResponse>('api/admin/v1/overview', { refreshMs });
@@ -22,8 +24,7 @@ export function Overview({ session }: ViewProps): JSX.Element {
       {(overview) => (
         <>
           <p class="weak">
-            {session.role === 'operator' ? 'The whole installation' : 'Your account'}, since{' '}
-            {formatTime(overview.since)}
+            {scopes[session.role]}, since {formatTime(overview.since)}
           </p>
           <OverviewFigures overview={overview} isOperator={session.role === 'operator'} />
           <RequestsPerMinute perMinute={overview.requests.perMinute} />
