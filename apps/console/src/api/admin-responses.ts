@@ -6,13 +6,16 @@ export interface Page<Row> {
 }
 
 export interface OverviewResponse {
+  /** Whose figures these are. */
+  scope: 'key' | 'account' | 'installation';
   since: string;
-  /** One entry per minute: its time, its requests, and how many of them failed. */
-  requests: { perMinute: [string | number, number, number][] };
+  /** The last hour. */
+  minutes: { at: string; requests: number; errors: number }[];
   tokensPerSecond: number;
   spendToday: string;
   queue: { type: string; waiting: number; running: number; oldestMs: number | null }[];
-  workers: { online: number; draining: number };
+  /** Null for callers that are no operators. */
+  workers: { online: number; draining: number } | null;
   models: { online: number; offline: number };
 }
 
@@ -23,6 +26,8 @@ export interface UsageFigures {
   cachedTokens: number;
   completionTokens: number;
   spend: string;
+  /** The part of `spend` that was paid in DIEM. */
+  diem: string;
 }
 
 export interface UsageGroup extends UsageFigures {
@@ -41,24 +46,31 @@ export interface RequestRow {
   queueId: string | null;
   type: string;
   model: string;
-  key: string | null;
-  worker: string | null;
+  key: { id: string; description: string; last6: string };
   state: string;
   status: number | null;
   errorCode: string | null;
+  attempt: number;
   createdAt: string;
-  queuedMs: number | null;
-  firstTokenMs: number | null;
-  totalMs: number | null;
+  finishedAt: string | null;
+  queuedMs: number;
+  /** On the worker. */
+  executionMs: number | null;
+  totalMs: number;
   promptTokens: number | null;
   cachedTokens: number | null;
   completionTokens: number | null;
+  /** Null while the request is open. */
   spend: string | null;
 }
 
-/** Members that only the page of one request has. */
 export interface RequestDetail extends RequestRow {
-  attempts?: number | Record<string, unknown>[];
-  reservation?: Record<string, unknown> | null;
-  ledgerEntries?: Record<string, unknown>[];
+  stream: boolean;
+  enqueuedAt: string;
+  startedAt: string | null;
+  deadlineAt: string;
+  progressPercent: number | null;
+  attempts: { attempt: number; status: string; applied: boolean; processedAt: string }[];
+  reservation: { state: string; reserved: string; charged: string | null } | null;
+  entries: { sku: string; currency: string; amount: string; createdAt: string }[];
 }

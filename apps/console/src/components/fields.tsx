@@ -37,10 +37,12 @@ interface TextFieldProps {
   step?: number | string;
   isRequired?: boolean;
   autocomplete?: string;
+  /** Reports a change when the reader has finished it: with Enter, or when the field loses the focus. */
+  isLazy?: boolean;
 }
 
 export function TextField({ label, value, onChange, hint, type = 'text', ...rest }: TextFieldProps): JSX.Element {
-  const { placeholder, maxLength, min, max, step, isRequired, autocomplete = 'off' } = rest;
+  const { placeholder, maxLength, min, max, step, isRequired, autocomplete = 'off', isLazy } = rest;
   return (
     <Field label={label} hint={hint}>
       {({ id, hintId }) => (
@@ -58,7 +60,8 @@ export function TextField({ label, value, onChange, hint, type = 'text', ...rest
           required={isRequired}
           autocomplete={autocomplete}
           spellcheck={false}
-          onInput={({ currentTarget }) => onChange(currentTarget.value)}
+          onInput={isLazy === true ? undefined : ({ currentTarget }) => onChange(currentTarget.value)}
+          onChange={isLazy === true ? ({ currentTarget }) => onChange(currentTarget.value) : undefined}
         />
       )}
     </Field>

@@ -1,7 +1,7 @@
 import type { JSX } from 'preact';
 import { Failure } from '../components/states.js';
 import { formatDuration } from '../format/time.js';
-import type { Task } from './use-task.js';
+import type { Task } from '../api/use-task.js';
 
 interface TaskStatusProps {
   task: Task<unknown>;

@@ -9,7 +9,7 @@ export interface Place {
 export type Filters = Record<string, string>;
 
 /** Filters that hold for every view, so that a figure and the requests behind it show the same selection. */
-const sharedFilters = ['range', 'from', 'to', 'model', 'key'];
+const sharedFilters = ['range', 'from', 'to', 'model', 'key', 'scope'];
 
 /** Reads the hash of an address, such as `#/requests/abc?range=7d`. */
 export function parseHash(hash: string): Place {

@@ -27,36 +27,31 @@ describe('a range', () => {
   it('is of seven days with today unless the filters choose another', () => {
     expect(rangeNameOf({})).toBe('7d');
     expect(rangeNameOf({ range: 'toString' })).toBe('7d');
-    expect(rangeOf({}, 'Europe/Rome', now)).toEqual({
-      from: '2026-11-22T23:00:00.000Z',
-      to: '2026-11-29T23:00:00.000Z',
-    });
+    expect(rangeOf({}, 'Europe/Rome', now)).toEqual({ from: '2026-11-23', to: '2026-11-29', tz: 'Europe/Rome' });
   });
 
-  it('of hours ends with the next whole minute, so that an open page asks for the same one during a minute', () => {
-    expect(rangeOf({ range: '1h' }, 'UTC', now)).toEqual({
-      from: '2026-11-29T08:17:00.000Z',
-      to: '2026-11-29T09:18:00.000Z',
-    });
-  });
-
-  it('of the month begins with the first day in the zone', () => {
-    expect(rangeOf({ range: 'month' }, 'Asia/Tokyo', now)).toEqual({
-      from: '2026-10-31T15:00:00.000Z',
-      to: '2026-11-29T15:00:00.000Z',
-    });
+  it.each([
+    ['today', 'UTC', '2026-11-29', '2026-11-29'],
+    ['today', 'Pacific/Kiritimati', '2026-11-29', '2026-11-29'],
+    ['today', 'Pacific/Pago_Pago', '2026-11-28', '2026-11-28'],
+    ['30d', 'UTC', '2026-10-31', '2026-11-29'],
+    ['90d', 'UTC', '2026-09-01', '2026-11-29'],
+    ['month', 'Asia/Tokyo', '2026-11-01', '2026-11-29'],
+  ])('%s in %s is from %s to %s', (range, tz, from, to) => {
+    expect(rangeOf({ range }, tz, now)).toEqual({ from, to, tz });
   });
 
   it('of days includes the first and the last one, in either order', () => {
-    const days = { from: '2026-11-30T00:00:00.000Z', to: '2026-12-02T00:00:00.000Z' };
+    const days = { from: '2026-11-30', to: '2026-12-01', tz: 'UTC' };
     expect(rangeOf({ from: '2026-11-30', to: '2026-12-01' }, 'UTC', now)).toEqual(days);
     expect(rangeOf({ from: '2026-12-01', to: '2026-11-30' }, 'UTC', now)).toEqual(days);
   });
 
   it('ignores what is no day', () => {
     expect(rangeOf({ from: 'yesterday', to: '2026-13-40' }, 'UTC', now)).toEqual({
-      from: '2026-11-29T00:00:00.000Z',
-      to: '2026-11-30T00:00:00.000Z',
+      from: '2026-11-29',
+      to: '2026-11-29',
+      tz: 'UTC',
     });
   });
 });

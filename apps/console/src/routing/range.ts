@@ -1,16 +1,17 @@
 import type { Filters } from './place.js';
 
-/** Instants in ISO 8601, `to` exclusive. */
-export interface Range {
+/** Days of a zone, both included, as the Admin API takes them. */
+export interface DayRange {
   from: string;
   to: string;
+  tz: string;
 }
 
 export const rangeNames: Record<string, string> = {
-  '1h': 'Last hour',
-  '24h': 'Last 24 hours',
+  today: 'Today',
   '7d': 'Last 7 days',
   '30d': 'Last 30 days',
+  '90d': 'Last 90 days',
   month: 'This month',
   custom: 'Days …',
 };
@@ -25,24 +26,23 @@ export function rangeNameOf({ range, from, to }: Filters): string {
   return range !== undefined && Object.hasOwn(rangeNames, range) ? range : defaultRange;
 }
 
-/** Returns the range that the filters choose. Days begin at midnight of `zone`, the zone of the viewer. */
-export function rangeOf(filters: Filters, zone: string, now: Date): Range {
-  const today = dayIn(now, zone);
-  const until = (day: string) => ({ from: startOfDay(day, zone), to: startOfDay(addDays(today, 1), zone) });
+/** Returns the days that the filters choose, in `tz`, the zone of the viewer. */
+export function rangeOf(filters: Filters, tz: string, now: Date): DayRange {
+  const today = dayIn(now, tz);
+  const until = (from: string): DayRange => ({ from, to: today, tz });
   switch (rangeNameOf(filters)) {
-    case '1h':
-      return { from: minuteBefore(now, hourMs), to: minuteBefore(now, -60_000) };
-    case '24h':
-      return { from: minuteBefore(now, 24 * hourMs), to: minuteBefore(now, -60_000) };
+    case 'today':
+      return until(today);
     case '30d':
       return until(addDays(today, -29));
+    case '90d':
+      return until(addDays(today, -89));
     case 'month':
       return until(`${today.slice(0, 8)}01`);
     case 'custom': {
       const first = validDay(filters['from']) ?? validDay(filters['to']) ?? today;
       const last = validDay(filters['to']) ?? today;
-      const [from, to] = first <= last ? [first, last] : [last, first];
-      return { from: startOfDay(from, zone), to: startOfDay(addDays(to, 1), zone) };
+      return first <= last ? { from: first, to: last, tz } : { from: last, to: first, tz };
     }
     default:
       return until(addDays(today, -6));
@@ -77,11 +77,6 @@ export function startOfDay(day: string, zone: string): string {
     else after = middle;
   }
   return new Date(after).toISOString();
-}
-
-/** Whole minutes, so that an open page asks for the same range during a minute. */
-function minuteBefore(now: Date, ms: number): string {
-  return new Date(Math.floor((now.getTime() - ms) / 60_000) * 60_000).toISOString();
 }
 
 function validDay(text: string | undefined): string | null {

@@ -7,7 +7,7 @@ import { ModelField } from '../model-field.js';
 import { useChosenModel, useModels } from '../models.js';
 import { TaskStatus } from '../task-status.js';
 import { useObjectUrl } from '../use-object-url.js';
-import { useTask } from '../use-task.js';
+import { useTask } from '../../api/use-task.js';
 import { BeforeAfter } from './before-after.js';
 import { MaskEditor } from './mask-editor.js';
 

@@ -7,7 +7,7 @@ import { formatCount } from '../../format/numbers.js';
 import { ModelField } from '../model-field.js';
 import { useChosenModel, useModels } from '../models.js';
 import { TaskStatus } from '../task-status.js';
-import { useTask } from '../use-task.js';
+import { useTask } from '../../api/use-task.js';
 import { cosine, linesOf } from './similarity.js';
 
 interface Embedded {

@@ -7,7 +7,7 @@ import { CopyAsPanel } from '../chat/copy-as-panel.js';
 import { ModelField } from '../model-field.js';
 import { useChosenModel, useModels } from '../models.js';
 import { TaskStatus } from '../task-status.js';
-import { useTask } from '../use-task.js';
+import { useTask } from '../../api/use-task.js';
 import { linesOf } from './similarity.js';
 
 interface Ranked {

@@ -10,24 +10,28 @@ import { Table } from '../../components/table.js';
 import { formatMoney } from '../../format/money.js';
 import { formatCount, formatRate } from '../../format/numbers.js';
 import { formatDuration, formatTime } from '../../format/time.js';
+import { viewerZone } from '../../routing/range.js';
 import type { ViewProps } from '../../shell/menu.js';
 
 const refreshMs = 5000;
 
-const scopes = { operator: 'The whole installation', admin: 'Your account', inference: 'Your API key' } as const;
+const scopes = { installation: 'The whole installation', account: 'Your account', key: 'Your API key' } as const;
 
 /** The last hour: what runs, what waits, what fails, and what it costs. */
 export function Overview({ session }: ViewProps): JSX.Element {
-  const query = useQuery<OverviewResponse>('api/admin/v1/overview', { refreshMs });
+  const query = useQuery<OverviewResponse>('api/admin/v1/overview', {
+    query: { tz: viewerZone() },
+    refreshMs,
+  });
   return (
     <QueryView query={query}>
       {(overview) => (
         <>
           <p class="weak">
-            {scopes[session.role]}, since {formatTime(overview.since)}
+            {scopes[overview.scope]}, since {formatTime(overview.since)}
           </p>
           <OverviewFigures overview={overview} isOperator={session.role === 'operator'} />
-          <RequestsPerMinute perMinute={overview.requests.perMinute} />
+          <RequestsPerMinute minutes={overview.minutes} />
           <QueueTable queue={overview.queue} />
         </>
       )}
@@ -36,23 +40,23 @@ export function Overview({ session }: ViewProps): JSX.Element {
 }
 
 function OverviewFigures({ overview, isOperator }: { overview: OverviewResponse; isOperator: boolean }): JSX.Element {
-  const { requests, tokensPerSecond, spendToday, queue, workers, models } = overview;
-  const count = requests.perMinute.reduce((sum, [, value]) => sum + value, 0);
-  const failed = requests.perMinute.reduce((sum, [, , value]) => sum + value, 0);
+  const { minutes, tokensPerSecond, spendToday, queue, workers, models } = overview;
+  const count = minutes.reduce((sum, { requests }) => sum + requests, 0);
+  const failed = minutes.reduce((sum, { errors }) => sum + errors, 0);
   const waiting = queue.reduce((sum, { waiting: value }) => sum + value, 0);
   const running = queue.reduce((sum, { running: value }) => sum + value, 0);
-  const lastHour = { range: '1h' };
+  const today = { range: 'today' };
   return (
     <Figures>
       <Figure
         label="Requests in the last hour"
         value={
-          <PlaceLink view="requests" filters={lastHour}>
+          <PlaceLink view="requests" filters={today}>
             {formatCount(count)}
           </PlaceLink>
         }
         note={
-          <PlaceLink view="requests" filters={{ ...lastHour, state: 'failed' }}>
+          <PlaceLink view="requests" filters={{ ...today, state: 'failed' }}>
             {formatCount(failed)} failed
           </PlaceLink>
         }
@@ -61,7 +65,7 @@ function OverviewFigures({ overview, isOperator }: { overview: OverviewResponse;
       <Figure
         label="Spent today"
         value={
-          <PlaceLink view="usage" filters={{ range: '24h' }}>
+          <PlaceLink view="usage" filters={{ range: 'today' }}>
             {formatMoney(spendToday)}
           </PlaceLink>
         }
@@ -71,13 +75,13 @@ function OverviewFigures({ overview, isOperator }: { overview: OverviewResponse;
         value={isOperator ? <PlaceLink view="queue">{formatCount(waiting)}</PlaceLink> : formatCount(waiting)}
         note={`${formatCount(running)} running`}
       />
-      <Figure
-        label="Workers"
-        value={
-          isOperator ? <PlaceLink view="queue">{formatCount(workers.online)}</PlaceLink> : formatCount(workers.online)
-        }
-        note={workers.draining > 0 ? `${formatCount(workers.draining)} draining` : 'online'}
-      />
+      {workers !== null && (
+        <Figure
+          label="Workers"
+          value={<PlaceLink view="queue">{formatCount(workers.online)}</PlaceLink>}
+          note={workers.draining > 0 ? `${formatCount(workers.draining)} draining` : 'online'}
+        />
+      )}
       <Figure
         label="Models online"
         value={<PlaceLink view="models">{formatCount(models.online)}</PlaceLink>}
@@ -87,19 +91,19 @@ function OverviewFigures({ overview, isOperator }: { overview: OverviewResponse;
   );
 }
 
-function RequestsPerMinute({ perMinute }: OverviewResponse['requests']): JSX.Element {
+function RequestsPerMinute({ minutes }: Pick<OverviewResponse, 'minutes'>): JSX.Element {
   const { times, series, summary } = useMemo(() => {
-    const total = perMinute.reduce((sum, [, count]) => sum + count, 0);
-    const failed = perMinute.reduce((sum, [, , errors]) => sum + errors, 0);
+    const total = minutes.reduce((sum, { requests }) => sum + requests, 0);
+    const failed = minutes.reduce((sum, { errors }) => sum + errors, 0);
     return {
-      times: perMinute.map(([time]) => new Date(time).getTime() / 1000),
+      times: minutes.map(({ at }) => Date.parse(at) / 1000),
       series: [
-        { label: 'Requests', values: perMinute.map(([, count]) => count), color: '--chart-1' },
-        { label: 'Failed', values: perMinute.map(([, , errors]) => errors), color: '--chart-error' },
+        { label: 'Requests', values: minutes.map(({ requests }) => requests), color: '--chart-1' },
+        { label: 'Failed', values: minutes.map(({ errors }) => errors), color: '--chart-error' },
       ],
       summary: `${total} requests in the last hour, ${failed} of them failed.`,
     };
-  }, [perMinute]);
+  }, [minutes]);
   return <Chart title="Requests per minute" summary={summary} times={times} series={series} format={formatCount} />;
 }
 

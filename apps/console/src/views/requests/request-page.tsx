@@ -26,7 +26,7 @@ export function RequestPage({ id, filters }: { id: string; filters: Filters }): 
 }
 
 function RequestDetails({ request }: { request: RequestDetail }): JSX.Element {
-  const { attempts, reservation, ledgerEntries } = request;
+  const { attempts, reservation, entries } = request;
   return (
     <>
       <dl class="details">
@@ -37,17 +37,41 @@ function RequestDetails({ request }: { request: RequestDetail }): JSX.Element {
           </div>
         ))}
       </dl>
-      {Array.isArray(attempts) && <RecordTable caption="Attempts" records={attempts} />}
-      {reservation !== null && reservation !== undefined && (
-        <RecordTable caption="Reservation" records={[reservation]} />
+      <Table
+        caption="Results of attempts"
+        rows={attempts}
+        rowKey={({ attempt, processedAt }) => `${attempt} ${processedAt}`}
+        empty="No worker has finished an attempt."
+        columns={[
+          { title: 'Attempt', cell: ({ attempt }) => String(attempt), isNumber: true },
+          { title: 'Result', cell: ({ status }) => status },
+          { title: 'Used', cell: ({ applied }) => (applied ? 'yes' : 'no, it came too late') },
+          { title: 'Time', cell: ({ processedAt }) => formatTime(processedAt) },
+        ]}
+      />
+      {reservation !== null && (
+        <p>
+          Reserved {formatMoney(reservation.reserved)}, {reservation.state}
+          {reservation.charged !== null && `, charged ${formatMoney(reservation.charged)}`}.
+        </p>
       )}
-      {ledgerEntries !== undefined && <RecordTable caption="Ledger entries" records={ledgerEntries} />}
+      <Table
+        caption="Ledger entries"
+        rows={entries.map((entry, index) => ({ ...entry, index }))}
+        rowKey={({ index }) => String(index)}
+        empty="The request has cost nothing."
+        columns={[
+          { title: 'Position', cell: ({ sku }) => sku },
+          { title: 'Amount', cell: ({ amount, currency }) => formatMoney(amount, currency), isNumber: true },
+          { title: 'Time', cell: ({ createdAt }) => formatTime(createdAt) },
+        ]}
+      />
     </>
   );
 }
 
 function factsOf(request: RequestDetail): [string, ComponentChildren][] {
-  const { attempts, errorCode, status } = request;
+  const { errorCode, status, key } = request;
   return [
     [
       'Request id',
@@ -61,37 +85,20 @@ function factsOf(request: RequestDetail): [string, ComponentChildren][] {
     ['Error', errorCode === null ? 'none' : <code>{errorCode}</code>],
     ['Model', request.model],
     ['Type', request.type],
-    ['API key', request.key ?? '–'],
-    ['Worker', request.worker ?? '–'],
+    ['API key', `${key.description} …${key.last6}`],
     ['Queue id', request.queueId ?? '–'],
     ['Waited in the queue', formatDuration(request.queuedMs)],
-    ['Until the first token', formatDuration(request.firstTokenMs)],
+    ['On the worker', formatDuration(request.executionMs)],
     ['In all', formatDuration(request.totalMs)],
     ['Prompt tokens', `${formatCount(request.promptTokens)}, ${formatCount(request.cachedTokens)} of them cached`],
     ['Output tokens', formatCount(request.completionTokens)],
     ['Spend', formatMoney(request.spend)],
-    ...(typeof attempts === 'number' ? [['Attempts', String(attempts)] as [string, ComponentChildren]] : []),
+    ['Attempt', String(request.attempt)],
+    ['Finished', formatTime(request.finishedAt)],
+    ...(request.progressPercent === null ? [] : [progressOf(request.progressPercent)]),
   ];
 }
 
-/** Shows records of the service by the names of their members. */
-function RecordTable({ caption, records }: { caption: string; records: Record<string, unknown>[] }): JSX.Element {
-  const names = [...new Set(records.flatMap((record) => Object.keys(record)))];
-  const rows = records.map((record, index) => ({ index, record }));
-  return (
-    <Table<(typeof rows)[number]>
-      caption={caption}
-      rows={rows}
-      rowKey={({ index }) => String(index)}
-      empty="None."
-      columns={names.map((name) => ({ title: name, cell: ({ record }) => textOf(name, record[name]) }))}
-    />
-  );
-}
-
-function textOf(name: string, value: unknown): string {
-  if (value === null || value === undefined) return '–';
-  if (typeof value === 'string') return name.endsWith('At') ? formatTime(value) : value;
-  if (typeof value === 'number' || typeof value === 'boolean') return String(value);
-  return JSON.stringify(value);
+function progressOf(percent: number): [string, ComponentChildren] {
+  return ['Progress', `${percent} %`];
 }

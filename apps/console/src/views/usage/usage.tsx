@@ -1,11 +1,11 @@
 import type { JSX } from 'preact';
 import { useMemo } from 'preact/hooks';
 import type { UsageFigures, UsageGroup, UsageResponse } from '../../api/admin-responses.js';
-import { serviceUrl } from '../../api/client.js';
 import { useQuery } from '../../api/use-query.js';
 import { Chart } from '../../components/chart.js';
-import { SelectField, TextField } from '../../components/fields.js';
-import { FilterBar } from '../../components/filter-bar.js';
+import { DownloadButton } from '../../components/download-button.js';
+import { SelectField } from '../../components/fields.js';
+import { FilterBar, scopeOf } from '../../components/filter-bar.js';
 import { PlaceLink } from '../../components/place-link.js';
 import { QueryView } from '../../components/states.js';
 import { type Column, Table } from '../../components/table.js';
@@ -20,12 +20,12 @@ const groupings: Record<string, string> = { day: 'Day', model: 'Model', key: 'AP
 const refreshMs = 60_000;
 
 /** Usage and cost, by day, model, key or type. The sums are those of the ledger, and each leads to its requests. */
-export function Usage({ place: { filters } }: ViewProps): JSX.Element {
+export function Usage({ place: { filters }, session }: ViewProps): JSX.Element {
   const groupBy = Object.hasOwn(groupings, filters['groupBy'] ?? '') ? (filters['groupBy'] ?? 'day') : 'day';
   const zone = viewerZone();
   const query = {
     ...rangeOf(filters, zone, new Date()),
-    tz: zone,
+    scope: scopeOf(filters, session),
     groupBy,
     model: filters['model'],
     key: filters['key'],
@@ -33,23 +33,20 @@ export function Usage({ place: { filters } }: ViewProps): JSX.Element {
   const usage = useQuery<UsageResponse>('api/admin/v1/usage', { query, refreshMs });
   return (
     <>
-      <FilterBar filters={filters}>
-        <TextField
-          label="API key id"
-          type="search"
-          placeholder="All"
-          value={filters['key'] ?? ''}
-          onChange={(key) => setFilters({ key: key.trim() })}
-        />
+      <FilterBar filters={filters} session={session}>
         <SelectField
           label="Group by"
           value={groupBy}
           onChange={(value) => setFilters({ groupBy: value })}
           options={Object.entries(groupings)}
         />
-        <a class="button" href={serviceUrl('api/admin/v1/usage.csv', query)} download="usage.csv">
+        <DownloadButton
+          path="api/admin/v1/usage.csv"
+          query={query}
+          fileName={`usage-${query.from}-${query.to}-by-${groupBy}.csv`}
+        >
           Download CSV
-        </a>
+        </DownloadButton>
       </FilterBar>
       <QueryView query={usage}>
         {(data) => (

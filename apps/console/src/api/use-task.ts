@@ -1,6 +1,6 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
-import type { RequestError } from '../api/request-error.js';
-import { toRequestError } from '../api/use-query.js';
+import type { RequestError } from './request-error.js';
+import { toRequestError } from './use-query.js';
 
 export interface Task<Result> {
   /** Runs the action instead of one that still runs. */
