@@ -21,24 +21,27 @@ interface QueryOptions {
 
 type Result<Data> = Pick<Query<Data>, 'data' | 'error' | 'isLoading' | 'loadedAt'>;
 
+const initial = { data: null, error: null, isLoading: true, loadedAt: null };
+
 /** Loads a path of the service and keeps it up to date. A null path loads nothing. */
 export function useQuery<Data>(path: string | null, { query, refreshMs }: QueryOptions = {}): Query<Data> {
-  const [result, setResult] = useState<Result<Data>>({ data: null, error: null, isLoading: true, loadedAt: null });
-  const load = useRef<() => void>(() => undefined);
   const key = JSON.stringify([path, query ?? {}]);
+  const [state, setState] = useState<{ key: string; result: Result<Data> }>({ key, result: initial });
+  const load = useRef<() => void>(() => undefined);
 
   useEffect(() => {
-    if (path === null) {
-      setResult({ data: null, error: null, isLoading: false, loadedAt: null });
-      return undefined;
-    }
-    setResult((previous) => ({ ...previous, isLoading: true }));
-    const loop = startLoop<Data>(path, query, refreshMs, setResult);
+    if (path === null) return undefined;
+    const loop = startLoop<Data>(path, query, refreshMs, (change) =>
+      setState((previous) => ({ key, result: change(previous.key === key ? previous.result : initial) })),
+    );
     load.current = loop.run;
     return loop.end;
     // `key` stands for path and query, which are new objects in each render.
   }, [key, refreshMs]);
 
+  // A response belongs to its own query only: a view must not show it under other filters.
+  const current = state.key === key ? state.result : initial;
+  const result = path === null ? { ...initial, isLoading: false } : current;
   return { ...result, reload: useCallback(() => load.current(), []) };
 }
 
@@ -59,7 +62,10 @@ function startLoop<Data>(
     const { signal } = controller;
     getJson<Data>(path, { query: query ?? {}, signal })
       .then(
-        (data) => setResult(() => ({ data, error: null, isLoading: false, loadedAt: new Date() })),
+        (data) => {
+          if (signal.aborted) return;
+          setResult(() => ({ data, error: null, isLoading: false, loadedAt: new Date() }));
+        },
         (error: unknown) => {
           if (signal.aborted) return;
           setResult((previous) => ({ ...previous, isLoading: false, error: toRequestError(error) }));

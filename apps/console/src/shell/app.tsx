@@ -1,5 +1,5 @@
-import type { JSX } from 'preact';
-import { useEffect, useRef, useState } from 'preact/hooks';
+import type { ComponentChildren, JSX } from 'preact';
+import { useEffect, useErrorBoundary, useRef, useState } from 'preact/hooks';
 import { loadSession } from '../api/client.js';
 import type { RequestError } from '../api/request-error.js';
 import { onSession, sessionState, type Session } from '../api/session.js';
@@ -72,11 +72,20 @@ function SignedIn({ session, place }: { session: Session; place: Place }): JSX.E
         {entry === undefined ? (
           <p>This console has no page at this address, or your key may not see it. Choose one from the menu.</p>
         ) : (
-          <entry.component place={place} session={session} />
+          <Guard key={entry.view}>
+            <entry.component place={place} session={session} />
+          </Guard>
         )}
       </main>
     </div>
   );
+}
+
+/** A view that fails shows why; the menu stays usable. */
+function Guard({ children }: { children: ComponentChildren }): JSX.Element {
+  const [error, reset] = useErrorBoundary();
+  if (error === undefined) return <>{children}</>;
+  return <Failure error={toRequestError(error)} retry={reset} />;
 }
 
 /** The address holds the place, so the link must not change its hash. */

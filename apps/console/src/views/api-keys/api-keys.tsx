@@ -1,8 +1,9 @@
 import type { JSX } from 'preact';
-import { useState } from 'preact/hooks';
 import { getJson } from '../../api/client.js';
-import type { RequestError } from '../../api/request-error.js';
-import { toRequestError, useQuery } from '../../api/use-query.js';
+import type { Session } from '../../api/session.js';
+import { useQuery } from '../../api/use-query.js';
+import { useTask } from '../../api/use-task.js';
+import { ConfirmButton } from '../../components/confirm-button.js';
 import { PlaceLink } from '../../components/place-link.js';
 import { Failure, QueryView } from '../../components/states.js';
 import { type Column, Table } from '../../components/table.js';
@@ -17,20 +18,18 @@ const periods: Record<string, string> = { EPOCH: 'per day (UTC)', MONTH: 'per mo
 /** The keys of the account: create, limit and revoke them. */
 export function ApiKeys({ session }: ViewProps): JSX.Element {
   const query = useQuery<{ data: ApiKey[] }>('api/v1/api_keys');
-  const [error, setError] = useState<RequestError | null>(null);
-  const [revoking, setRevoking] = useState<string | null>(null);
-
+  const task = useTask<unknown>();
   const revoke = (id: string): void => {
-    setError(null);
-    getJson('api/v1/api_keys', { method: 'DELETE', query: { id } })
-      .then(query.reload, (failure: unknown) => setError(toRequestError(failure)))
-      .finally(() => setRevoking(null));
+    task.run(async (signal) => {
+      await getJson('api/v1/api_keys', { method: 'DELETE', query: { id }, signal });
+      query.reload();
+    });
   };
 
   return (
     <>
       <CreateKey onCreated={query.reload} />
-      {error !== null && <Failure error={error} />}
+      {task.error !== null && <Failure error={task.error} />}
       <QueryView query={query}>
         {({ data }) => (
           <Table
@@ -43,12 +42,12 @@ export function ApiKeys({ session }: ViewProps): JSX.Element {
               {
                 title: 'Revoke',
                 cell: (key) => (
-                  <RevokeButton
-                    apiKey={key}
-                    isOwn={key.id === session.key.id}
-                    isAsking={revoking === key.id}
-                    ask={setRevoking}
-                    revoke={revoke}
+                  <ConfirmButton
+                    label="Revoke"
+                    description={`Revoke ${key.description}`}
+                    warning={warningOf(key, session)}
+                    isBusy={task.isBusy}
+                    onConfirm={() => revoke(key.id)}
                   />
                 ),
               },
@@ -95,33 +94,7 @@ function limitText({ consumptionLimits, limitPeriod, currentPeriodUsage }: ApiKe
   );
 }
 
-interface RevokeButtonProps {
-  apiKey: ApiKey;
-  /** The key that signed in to the console. */
-  isOwn: boolean;
-  isAsking: boolean;
-  ask: (id: string | null) => void;
-  revoke: (id: string) => void;
-}
-
-function RevokeButton({ apiKey, isOwn, isAsking, ask, revoke }: RevokeButtonProps): JSX.Element {
-  const { id, description } = apiKey;
-  if (!isAsking) {
-    return (
-      <button type="button" aria-label={`Revoke ${description}`} onClick={() => ask(id)}>
-        Revoke
-      </button>
-    );
-  }
-  return (
-    <span class="confirm">
-      {isOwn ? 'This key signed you in. Its requests fail from now on.' : 'Its requests fail from now on.'}{' '}
-      <button type="button" class="danger" onClick={() => revoke(id)}>
-        Revoke
-      </button>
-      <button type="button" onClick={() => ask(null)}>
-        Keep
-      </button>
-    </span>
-  );
+function warningOf({ id }: ApiKey, session: Session): string {
+  const warning = 'Its requests fail from now on.';
+  return id === session.key.id ? `This key signed you in. ${warning}` : warning;
 }

@@ -71,9 +71,23 @@ function LimitTable({ limits }: { limits: RateLimits['data'] }): JSX.Element {
         rowKey={({ index }) => String(index)}
         empty="Nothing is limited."
         columns={[
-          { title: 'Model', cell: ({ apiModelId }) => apiModelId ?? 'every model', sort: ({ apiModelId }) => apiModelId ?? '' },
-          { title: 'Requests', cell: (entry) => formatCount(amountOf(entry, 'RPM')), sort: (entry) => amountOf(entry, 'RPM'), isNumber: true },
-          { title: 'Tokens', cell: (entry) => formatCount(amountOf(entry, 'TPM')), sort: (entry) => amountOf(entry, 'TPM'), isNumber: true },
+          {
+            title: 'Model',
+            cell: ({ apiModelId }) => apiModelId ?? 'every model',
+            sort: ({ apiModelId }) => apiModelId ?? '',
+          },
+          {
+            title: 'Requests',
+            cell: (entry) => formatCount(amountOf(entry, 'RPM')),
+            sort: (entry) => amountOf(entry, 'RPM'),
+            isNumber: true,
+          },
+          {
+            title: 'Tokens',
+            cell: (entry) => formatCount(amountOf(entry, 'TPM')),
+            sort: (entry) => amountOf(entry, 'TPM'),
+            isNumber: true,
+          },
         ]}
       />
     </>

@@ -31,8 +31,8 @@ export function OperatedModels(): JSX.Element {
   return (
     <>
       <p class="weak">
-        Models are added with <code>npx sluice models add</code> and <code>npx sluice models pull</code> on a machine that
-        has the model store. They appear here by themselves.
+        Models are added with <code>npx sluice models add</code> and <code>npx sluice models pull</code> on a machine
+        that has the model store. They appear here by themselves.
       </p>
       {task.error !== null && <Failure error={task.error} />}
       <QueryView query={models}>

@@ -70,7 +70,11 @@ function WorkerPanel({ worker, reload }: { worker: WorkerRow; reload: () => void
   );
 }
 
-function DeviceMemory({ device: { name, totalBytes, usedBytes } }: { device: WorkerRow['devices'][number] }): JSX.Element {
+function DeviceMemory({
+  device: { name, totalBytes, usedBytes },
+}: {
+  device: WorkerRow['devices'][number];
+}): JSX.Element {
   return (
     <p>
       <label>
@@ -91,7 +95,12 @@ const modelColumns: Column<WorkerModel>[] = [
     sort: ({ memory }) => sumOf(memory),
     isNumber: true,
   },
-  { title: 'Running', cell: ({ running, slots }) => `${running} of ${slots}`, sort: ({ running }) => running, isNumber: true },
+  {
+    title: 'Running',
+    cell: ({ running, slots }) => `${running} of ${slots}`,
+    sort: ({ running }) => running,
+    isNumber: true,
+  },
 ];
 
 function sumOf(memory: Record<string, number>): number {
