@@ -41,10 +41,23 @@ export function formatMoney(amount: string | null | undefined, currency = 'USD')
   if (amount === null || amount === undefined) return '–';
   const text = formatNanos(parseNanos(amount));
   const [whole = '0', fraction = ''] = text.replace('-', '').split('.');
-  const grouped = whole.replaceAll(/\B(?=(?:\d{3})+$)/g, ',');
-  const cents = fraction.slice(0, 2) + fraction.slice(2).replace(/0+$/, '');
+  const grouped = groupDigits(whole);
+  const cents = withoutTrailingZeros(fraction);
   const sign = text.startsWith('-') ? '−' : '';
   return currency === 'USD' ? `${sign}$${grouped}.${cents}` : `${sign}${grouped}.${cents} ${currency}`;
+}
+
+function groupDigits(whole: string): string {
+  const groups: string[] = [];
+  for (let end = whole.length; end > 0; end -= 3) groups.unshift(whole.slice(Math.max(0, end - 3), end));
+  return groups.join(',');
+}
+
+/** Keeps at least the cents. */
+function withoutTrailingZeros(fraction: string): string {
+  let end = fraction.length;
+  while (end > 2 && fraction.charAt(end - 1) === '0') end -= 1;
+  return fraction.slice(0, end);
 }
 
 export function addAmounts(...amounts: readonly string[]): string {

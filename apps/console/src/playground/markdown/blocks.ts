@@ -19,7 +19,7 @@ const maxDepth = 8;
 
 const heading = /^ {0,3}(#{1,6}) (.*)$/;
 const listItem = /^( *)(?:[-*+]|(\d{1,9})[.)]) (.*)$/;
-const tableRule = /^ *\|?[ :|-]*-[ :|-]*$/;
+const tableRule = /^[ :|-]+$/;
 
 /** Parses lines that hold no code fence. Every line is used, so no text disappears. */
 export function parseBlocks(lines: readonly string[], depth = 0): Block[] {
@@ -84,7 +84,13 @@ function listAt(lines: readonly string[], index: number, depth: number): { block
 
 function isTable(lines: readonly string[], index: number): boolean {
   const next = lines[index + 1];
-  return (lines[index] ?? '').includes('|') && next !== undefined && next.includes('|') && tableRule.test(next);
+  return (
+    (lines[index] ?? '').includes('|') &&
+    next !== undefined &&
+    next.includes('|') &&
+    next.includes('-') &&
+    tableRule.test(next)
+  );
 }
 
 function tableAt(lines: readonly string[], index: number): { block: Block; count: number } {
