@@ -1,6 +1,6 @@
 import type { FunctionComponent, JSX } from 'preact';
 import { PlaceLink } from '../components/place-link.js';
-import type { ViewProps } from '../shell/menu.js';
+import type { ViewProps } from '../shell/view-props.js';
 import { Speech } from './audio/speech.js';
 import { Transcription } from './audio/transcription.js';
 import { Chat } from './chat/chat.js';

@@ -1,6 +1,5 @@
 import type { FunctionComponent } from 'preact';
 import type { Session } from '../api/session.js';
-import type { Place } from '../routing/place.js';
 import { Overview } from '../views/overview/overview.js';
 import { Billing } from '../views/billing/billing.js';
 import { Characters } from '../views/characters/characters.js';
@@ -12,13 +11,9 @@ import { Requests } from '../views/requests/requests.js';
 import { Usage } from '../views/usage/usage.js';
 import { ApiKeys } from '../views/api-keys/api-keys.js';
 import { lazy } from './lazy.js';
+import type { ViewProps } from './view-props.js';
 
 type Role = Session['role'];
-
-export interface ViewProps {
-  place: Place;
-  session: Session;
-}
 
 export interface MenuEntry {
   view: string;

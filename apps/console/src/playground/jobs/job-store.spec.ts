@@ -47,7 +47,7 @@ describe('JobStore', () => {
     expect(new JobStore('a', storage).read()).toEqual([]);
   });
 
-  it('works where the browser refuses storage', () => {
+  it('keeps nothing where the browser refuses storage', () => {
     const refuse = (): never => {
       throw new Error('denied');
     };

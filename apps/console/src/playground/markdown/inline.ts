@@ -96,7 +96,7 @@ function matchMark(text: string, index: number, depth: number): Match | null {
   if (found === undefined) return null;
   const { mark, type } = found;
   const start = index + mark.length;
-  // `snake_case_names` are no emphasis.
+  // Underscores within a word, as in names of variables, are no emphasis.
   if (mark.startsWith('_') && isWord(text.charAt(index - 1))) return null;
   if (isSpace(text.charAt(start))) return null;
   const end = closingMark(text, start, mark);

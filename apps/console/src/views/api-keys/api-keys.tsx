@@ -9,7 +9,7 @@ import { Failure, QueryView } from '../../components/states.js';
 import { type Column, Table } from '../../components/table.js';
 import { decimalOf, formatMoney, parseNanos } from '../../format/money.js';
 import { formatTime } from '../../format/time.js';
-import type { ViewProps } from '../../shell/menu.js';
+import type { ViewProps } from '../../shell/view-props.js';
 import { CreateKey } from './create-key.js';
 import type { ApiKey } from './key-responses.js';
 

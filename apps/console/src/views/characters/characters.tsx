@@ -4,7 +4,7 @@ import { PlaceLink } from '../../components/place-link.js';
 import { QueryView } from '../../components/states.js';
 import { Table } from '../../components/table.js';
 import { formatCount, formatRate } from '../../format/numbers.js';
-import type { ViewProps } from '../../shell/menu.js';
+import type { ViewProps } from '../../shell/view-props.js';
 import { CharacterPage } from './character-page.js';
 import type { Character } from './character-responses.js';
 

@@ -5,7 +5,7 @@ import { Table } from '../../components/table.js';
 import { useQuery } from '../../api/use-query.js';
 import { formatCount } from '../../format/numbers.js';
 import type { Model } from '../../playground/models.js';
-import type { ViewProps } from '../../shell/menu.js';
+import type { ViewProps } from '../../shell/view-props.js';
 import { OperatedModels } from './operated-models.js';
 import { PriceList } from './price-list.js';
 

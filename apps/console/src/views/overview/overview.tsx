@@ -11,7 +11,7 @@ import { formatMoney } from '../../format/money.js';
 import { formatCount, formatRate } from '../../format/numbers.js';
 import { formatDuration, formatTime } from '../../format/time.js';
 import { viewerZone } from '../../routing/range.js';
-import type { ViewProps } from '../../shell/menu.js';
+import type { ViewProps } from '../../shell/view-props.js';
 
 const refreshMs = 5000;
 

@@ -16,7 +16,7 @@ import { formatDuration, formatTime } from '../../format/time.js';
 import type { Filters } from '../../routing/place.js';
 import { rangeOf, viewerZone } from '../../routing/range.js';
 import { setFilters } from '../../routing/use-place.js';
-import type { ViewProps } from '../../shell/menu.js';
+import type { ViewProps } from '../../shell/view-props.js';
 import { RequestPage } from './request-page.js';
 
 const pageSize = 50;

@@ -14,7 +14,7 @@ import { formatCount } from '../../format/numbers.js';
 import { type Filters, keepShared } from '../../routing/place.js';
 import { rangeOf, startOfDay, viewerZone } from '../../routing/range.js';
 import { setFilters } from '../../routing/use-place.js';
-import type { ViewProps } from '../../shell/menu.js';
+import type { ViewProps } from '../../shell/view-props.js';
 
 const groupings: Record<string, string> = { day: 'Day', model: 'Model', key: 'API key', type: 'Type' };
 const refreshMs = 60_000;
