@@ -1,5 +1,5 @@
 import type { JSX } from 'preact';
-import { getJson, type RequestOptions } from '../../api/client.js';
+import { getJson } from '../../api/client.js';
 import type { ModelRow } from '../../api/operations-responses.js';
 import { useQuery } from '../../api/use-query.js';
 import { useTask } from '../../api/use-task.js';
@@ -9,13 +9,11 @@ import { PlaceLink } from '../../components/place-link.js';
 import { Failure, QueryView } from '../../components/states.js';
 import { type Column, Table } from '../../components/table.js';
 import { formatBytes } from '../../format/numbers.js';
+import type { ChangeModel } from './change-model.js';
 import { PlaceForm } from './place-form.js';
 import { PriceList } from './price-list.js';
 
 const refreshMs = 5000;
-
-/** Runs a change of a model, such as `place`, and loads the list again. */
-export type ChangeModel = (id: string, action: string, options: RequestOptions) => void;
 
 /** Every model of the registry: where it is placed, which workers serve it, and why it is not served. */
 export function OperatedModels(): JSX.Element {

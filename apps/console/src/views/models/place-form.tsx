@@ -2,7 +2,7 @@ import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
 import type { ModelRow } from '../../api/operations-responses.js';
 import { CheckField, SelectField, TextField } from '../../components/fields.js';
-import type { ChangeModel } from './operated-models.js';
+import type { ChangeModel } from './change-model.js';
 
 interface PlaceFormProps {
   models: readonly ModelRow[];
