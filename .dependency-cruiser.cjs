@@ -200,6 +200,21 @@ module.exports = {
       to: { path: '^apps/', pathNot: '^apps/$1/' },
     },
     {
+      name: 'console-imports-nothing-of-the-server',
+      severity: 'error',
+      comment: 'The console runs in a browser and knows the service by its HTTP API only.',
+      from: { path: '^apps/console/' },
+      to: { path: '^(libs|test|bench|scripts)/' },
+    },
+    {
+      name: 'browser-packages-in-the-console',
+      severity: 'error',
+      comment:
+        'Pages import Preact and uPlot, which their build bundles. A page has no other package, and no Node module.',
+      from: { path: '^apps/console/src/', pathNot: tests },
+      to: { dependencyTypes: ['npm', 'npm-dev', 'npm-optional', 'core'], pathNot: 'node_modules/(preact|uplot)/' },
+    },
+    {
       name: 'slices-never-import-slices',
       severity: 'error',
       comment: 'A modality is one folder; code that two modalities need belongs in a library.',
@@ -406,7 +421,8 @@ module.exports = {
       name: 'no-dev-packages-in-product',
       severity: 'error',
       comment: 'Production code imports dependencies, not devDependencies.',
-      from: { path: '^(apps|libs)/', pathNot: tests },
+      // The packages of the console are bundled into its pages.
+      from: { path: '^(apps|libs)/', pathNot: [tests, '^apps/console/'] },
       to: { dependencyTypes: ['npm-dev'], dependencyTypesNot: ['type-only'], pathNot: 'node_modules/@types/' },
     },
   ],

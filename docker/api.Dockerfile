@@ -47,6 +47,7 @@ COPY --from=build /app/docker/healthcheck.mjs /app/docker/make-secrets.mjs docke
 COPY --from=build /app/models models
 COPY --from=build /app/prisma/migrations prisma/migrations
 COPY --from=build /app/dist/libs dist/libs
+COPY --from=build /app/dist/console dist/console
 COPY --from=build /app/dist/apps/api dist/apps/api
 COPY --from=build /app/dist/apps/ops dist/apps/ops
 COPY --from=build /app/dist/apps/cli dist/apps/cli

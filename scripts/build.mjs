@@ -6,6 +6,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, wri
 import { createRequire } from 'node:module';
 import { basename, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { buildConsole, isConsoleStale } from './build-console.mjs';
 import { generatePrismaClient } from './generate-prisma.mjs';
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
@@ -13,6 +14,8 @@ const stamp = join(root, 'dist', '.built');
 /** Exists instead of `stamp` after a build without type checks. */
 const startStamp = join(root, 'dist', '.built-for-start');
 const info = join(root, 'dist', '.tsbuildinfo');
+/** Vite builds these (build-console.mjs). */
+const consoleSources = join('apps', 'console');
 const inputs = [
   'apps',
   'libs',
@@ -26,6 +29,7 @@ const inputs = [
 
 /** Compiles everything; compiler messages go to the terminal. Throws on errors. */
 export function build() {
+  buildConsole();
   const startedAt = new Date();
   generatePrismaClient();
   // An interrupted or unchecked build, or a manually emptied dist, must not count as up to date.
@@ -40,6 +44,7 @@ export function build() {
 
 /** Translates what `npm start` and the command line run, file by file and without checking types. */
 export async function buildForStart() {
+  buildConsole();
   const startedAt = new Date();
   generatePrismaClient();
   for (const path of [stamp, startStamp, info]) rmSync(path, { force: true });
@@ -90,7 +95,7 @@ function writeStamp(path, startedAt) {
 /** True when `dist` is missing or older than any source that `npm start` runs. */
 export function isBuildStale() {
   const built = [stamp, startStamp].find((path) => existsSync(path));
-  if (built === undefined) return true;
+  if (built === undefined || isConsoleStale()) return true;
   const builtMs = Date.parse(readFileSync(built, 'utf8').trim());
   return inputs.some((input) => newestMs(join(root, input)) > builtMs);
 }
@@ -98,7 +103,7 @@ export function isBuildStale() {
 function sourcesIn(folder) {
   return readdirSync(join(root, folder), { withFileTypes: true }).flatMap((entry) => {
     const path = join(folder, entry.name);
-    if (entry.isDirectory()) return entry.name === '__fixtures__' ? [] : sourcesIn(path);
+    if (entry.isDirectory()) return entry.name === '__fixtures__' || path === consoleSources ? [] : sourcesIn(path);
     return entry.name.endsWith('.ts') && !/(\.d|spec)\.ts$/.test(entry.name) ? [path] : [];
   });
 }
@@ -109,8 +114,9 @@ function newestMs(path) {
   if (!entry.isDirectory()) return entry.mtimeMs;
   let newest = 0;
   for (const name of readdirSync(path)) {
-    if (name === 'generated' || name === 'node_modules') continue;
-    newest = Math.max(newest, newestMs(join(path, name)));
+    const child = join(path, name);
+    if (name === 'generated' || name === 'node_modules' || child === join(root, consoleSources)) continue;
+    newest = Math.max(newest, newestMs(child));
   }
   return newest;
 }

@@ -34,6 +34,10 @@ const steps = {
     name: 'types (tsc)',
     command: [node, tool('typescript/bin/tsc'), '-p', 'tsconfig.json', '--noEmit', '--incremental', 'false'],
   },
+  'console-types': {
+    name: 'types of apps/console (tsc)',
+    command: [node, tool('typescript/bin/tsc'), '-p', 'apps/console/tsconfig.json'],
+  },
   advisories: { name: 'advisories', command: [node, resolve(root, 'scripts/check-advisories.mjs')] },
   style: {
     name: 'style (test/architecture)',

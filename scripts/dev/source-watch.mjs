@@ -27,7 +27,7 @@ export function watchSources({ root, folders, onChange }) {
   const watchers = folders.map((folder) =>
     watch(join(root, folder), { recursive: true }, (_event, name) => {
       const path = `${folder}/${String(name).replaceAll('\\', '/')}`;
-      if (!path.endsWith('.ts') || /(\.d|spec)\.ts$|\/(generated|__fixtures__)\//.test(path)) return;
+      if (!path.endsWith('.ts') || /(\.d|spec)\.ts$|\/(generated|__fixtures__)\/|^apps\/console\//.test(path)) return;
       changed.add(path);
       clearTimeout(timer);
       timer = setTimeout(report, settleMs);

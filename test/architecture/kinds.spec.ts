@@ -56,7 +56,7 @@ function namedIn(comments: readonly string[]): string[] {
 }
 
 describe('a comment', () => {
-  const programs = repositoryFiles.filter((path) => /\.(ts|mts|mjs|cjs)$/.test(path));
+  const programs = repositoryFiles.filter((path) => /\.(tsx?|mts|mjs|cjs)$/.test(path));
   const data = repositoryFiles.filter(
     (path) =>
       /\.(ya?ml|json|sql|prisma|py|sh|Dockerfile)$|^\.ci\/run$/.test(path) && !path.endsWith('package-lock.json'),

@@ -40,9 +40,10 @@ describe('the project layout', () => {
     expect(missing).toEqual([]);
   });
 
-  it('builds every app in nest-cli.json, which lists every app', () => {
+  it('builds every app in nest-cli.json, which lists every app but the pages of the console', () => {
     const { projects } = JSON.parse(readText('nest-cli.json')) as { projects: Record<string, { sourceRoot: string }> };
-    expect(Object.keys(projects).toSorted()).toEqual(namesUnder(/^apps\/([^/]+)\//).toSorted());
+    const processes = namesUnder(/^apps\/([^/]+)\//).filter((app) => app !== 'console');
+    expect(Object.keys(projects).toSorted()).toEqual(processes.toSorted());
     for (const { sourceRoot } of Object.values(projects))
       expect(existsSync(join(root, sourceRoot, 'main.ts'))).toBe(true);
   });
@@ -105,12 +106,12 @@ describe('a modality', () => {
 });
 
 describe('a file', () => {
-  const kebab = /^[a-z0-9]+(-[a-z0-9]+)*(\.[a-z0-9]+(-[a-z0-9]+)*)*\.(ts|mjs|cjs|sql|yaml)$/;
-  const homeless = /((^|[.-])(utils?|helpers?)|(^|\.)(types|misc|common|constants))\.ts$/;
+  const kebab = /^[a-z0-9]+(-[a-z0-9]+)*(\.[a-z0-9]+(-[a-z0-9]+)*)*\.(tsx?|mjs|cjs|css|sql|yaml)$/;
+  const homeless = /((^|[.-])(utils?|helpers?)|(^|\.)(types|misc|common|constants))\.tsx?$/;
 
   it('is named in kebab-case', () => {
     const named = repositoryFiles.filter((path) =>
-      /^(apps|libs|test|bench|scripts|models)\/.*\.(ts|mjs|cjs)$/.test(path),
+      /^(apps|libs|test|bench|scripts|models)\/.*\.(tsx?|mjs|cjs|css)$/.test(path),
     );
     expect(named.filter((path) => !kebab.test(basename(path)))).toEqual([]);
   });

@@ -13,7 +13,7 @@ export function readText(path: string): string {
 }
 
 /** TypeScript of production code and tests. */
-export const sources = repositoryFiles.filter((path) => /^(apps|libs|test|bench)\/.*\.ts$/.test(path));
+export const sources = repositoryFiles.filter((path) => /^(apps|libs|test|bench)\/.*\.tsx?$/.test(path));
 
 const testFile =
   /(^(test|bench)\/|\.(spec|int-spec|e2e-spec|models-spec|nightly-spec|chains-spec|clients-spec|conformance)\.ts$|\/__fixtures__\/)/;

@@ -93,7 +93,7 @@ const own = 'test/architecture/vocabulary.spec.ts';
 const texts = repositoryFiles.filter(
   (path) =>
     path !== own &&
-    /(\.(ts|mjs|cjs|md|ya?ml|prisma)|^\.ci\/run)$/.test(path) &&
+    /(\.(tsx?|mjs|cjs|md|ya?ml|prisma)|^\.ci\/run)$/.test(path) &&
     !/__fixtures__|^NOTICE|^LICENSE|package-lock/.test(path),
 );
 

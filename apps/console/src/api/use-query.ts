@@ -1,0 +1,100 @@
+import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
+import { getJson, type RequestOptions } from './client.js';
+import { RequestError } from './request-error.js';
+
+export interface Query<Data> {
+  /** The last response; stays while a later request runs or fails. */
+  data: Data | null;
+  /** Why the last request failed; null after a success. */
+  error: RequestError | null;
+  isLoading: boolean;
+  /** When `data` arrived. */
+  loadedAt: Date | null;
+  reload(): void;
+}
+
+interface QueryOptions {
+  query?: RequestOptions['query'];
+  /** Asks again after this time, while the page is visible. */
+  refreshMs?: number;
+}
+
+type Result<Data> = Pick<Query<Data>, 'data' | 'error' | 'isLoading' | 'loadedAt'>;
+
+const initial = { data: null, error: null, isLoading: true, loadedAt: null };
+
+/** Loads a path of the service and keeps it up to date. A null path loads nothing. */
+export function useQuery<Data>(path: string | null, { query, refreshMs }: QueryOptions = {}): Query<Data> {
+  const key = JSON.stringify([path, query ?? {}]);
+  const [state, setState] = useState<{ key: string; result: Result<Data> }>({ key, result: initial });
+  const load = useRef<() => void>(() => undefined);
+
+  useEffect(() => {
+    if (path === null) return undefined;
+    const loop = startLoop<Data>(path, query, refreshMs, (change) =>
+      setState((previous) => ({ key, result: change(previous.key === key ? previous.result : initial) })),
+    );
+    load.current = loop.run;
+    return loop.end;
+    // `key` stands for path and query, which are new objects in each render.
+  }, [key, refreshMs]);
+
+  // A response belongs to its own query only: a view must not show it under other filters.
+  const current = state.key === key ? state.result : initial;
+  const result = path === null ? { ...initial, isLoading: false } : current;
+  return { ...result, reload: useCallback(() => load.current(), []) };
+}
+
+/** Loads at once, again after `refreshMs`, and when a hidden page becomes visible. */
+function startLoop<Data>(
+  path: string,
+  query: RequestOptions['query'],
+  refreshMs: number | undefined,
+  setResult: (change: (previous: Result<Data>) => Result<Data>) => void,
+): { run(): void; end(): void } {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  let controller = new AbortController();
+
+  const run = (): void => {
+    clearTimeout(timer);
+    controller.abort();
+    controller = new AbortController();
+    const { signal } = controller;
+    getJson<Data>(path, { query: query ?? {}, signal })
+      .then(
+        (data) => {
+          if (signal.aborted) return;
+          setResult(() => ({ data, error: null, isLoading: false, loadedAt: new Date() }));
+        },
+        (error: unknown) => {
+          if (signal.aborted) return;
+          setResult((previous) => ({ ...previous, isLoading: false, error: toRequestError(error) }));
+        },
+      )
+      .finally(() => {
+        if (refreshMs !== undefined && !signal.aborted) timer = setTimeout(runIfVisible, refreshMs);
+      });
+  };
+  const runIfVisible = (): void => {
+    if (document.visibilityState === 'visible') run();
+  };
+  const onVisibility = (): void => {
+    if (refreshMs !== undefined) runIfVisible();
+  };
+
+  document.addEventListener('visibilitychange', onVisibility);
+  run();
+  return {
+    run,
+    end: () => {
+      clearTimeout(timer);
+      controller.abort();
+      document.removeEventListener('visibilitychange', onVisibility);
+    },
+  };
+}
+
+export function toRequestError(error: unknown): RequestError {
+  if (error instanceof RequestError) return error;
+  return new RequestError(0, error instanceof Error ? `The page failed: ${error.message}` : 'The page failed.');
+}

@@ -1,0 +1,16 @@
+import type { JSX } from 'preact';
+import { SelectField } from '../components/fields.js';
+import { type Model, modelOptions } from './models.js';
+
+interface ModelFieldProps {
+  models: readonly Model[] | null;
+  value: string;
+  onChange: (id: string) => void;
+}
+
+/** The choice of a model. While there is none, the request leaves the choice to the service. */
+export function ModelField({ models, value, onChange }: ModelFieldProps): JSX.Element {
+  const options: [string, string][] =
+    models === null || models.length === 0 ? [['', 'The default model']] : modelOptions(models);
+  return <SelectField label="Model" value={value} onChange={onChange} options={options} />;
+}

@@ -1,0 +1,8 @@
+import type { Session } from '../api/session.js';
+import type { Place } from '../routing/place.js';
+
+/** What every view gets. */
+export interface ViewProps {
+  place: Place;
+  session: Session;
+}

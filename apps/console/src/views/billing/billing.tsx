@@ -1,0 +1,74 @@
+import type { JSX } from 'preact';
+import { useState } from 'preact/hooks';
+import type { BillingEntry, BillingResponse } from '../../api/operations-responses.js';
+import { useQuery } from '../../api/use-query.js';
+import { Figure, Figures } from '../../components/figure.js';
+import { PlaceLink } from '../../components/place-link.js';
+import { Paging } from '../../components/paging.js';
+import { QueryView } from '../../components/states.js';
+import { type Column, Table } from '../../components/table.js';
+import { formatMoney, parseNanos } from '../../format/money.js';
+import { formatTime } from '../../format/time.js';
+
+const refreshMs = 30_000;
+
+/** Balances, reservations and the entries of the ledger. */
+export function Billing(): JSX.Element {
+  const [cursors, setCursors] = useState<string[]>([]);
+  const cursor = cursors.at(-1);
+  const billing = useQuery<BillingResponse>('api/admin/v1/billing', {
+    query: { limit: 50, cursor },
+    refreshMs: cursor === undefined ? refreshMs : undefined,
+  });
+  return (
+    <QueryView query={billing}>
+      {({ balances, reserved, entries }) => (
+        <>
+          <Figures>
+            <Figure label="Balance in USD" value={formatMoney(balances.usd)} />
+            <Figure label="Bundled credits" value={formatMoney(balances.bundled)} />
+            {balances.diem !== null && (
+              <Figure
+                label="DIEM left today"
+                value={formatMoney(balances.diem, 'DIEM')}
+                note={balances.diemAllowance === null ? undefined : `of ${formatMoney(balances.diemAllowance, 'DIEM')}`}
+              />
+            )}
+            <Figure label="Reserved for open requests" value={formatMoney(reserved)} />
+          </Figures>
+          <Table
+            caption="Entries, newest first"
+            rows={entries.data}
+            rowKey={({ id }) => id}
+            empty="Nothing was charged or credited yet."
+            columns={columns}
+          />
+          <Paging cursors={cursors} setCursors={setCursors} nextCursor={entries.nextCursor} />
+        </>
+      )}
+    </QueryView>
+  );
+}
+
+const columns: Column<BillingEntry>[] = [
+  { title: 'Time', cell: ({ at }) => formatTime(at), sort: ({ at }) => at },
+  { title: 'Kind', cell: ({ kind }) => kind, sort: ({ kind }) => kind },
+  { title: 'Position', cell: ({ sku, note }) => sku ?? note ?? '–' },
+  {
+    title: 'Amount',
+    cell: ({ amount, currency }) => formatMoney(amount, currency),
+    sort: ({ amount }) => parseNanos(amount),
+    isNumber: true,
+  },
+  {
+    title: 'Request',
+    cell: ({ requestId }) =>
+      requestId === null ? (
+        '–'
+      ) : (
+        <PlaceLink view="requests" entry={requestId}>
+          {requestId}
+        </PlaceLink>
+      ),
+  },
+];
