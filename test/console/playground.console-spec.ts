@@ -38,7 +38,10 @@ async function ask(content: string): Promise<void> {
 }
 
 const figure = (name: string) =>
-  page.locator('.answer-figures div').filter({ has: page.getByText(name, { exact: true }) }).locator('dd');
+  page
+    .locator('.answer-figures div')
+    .filter({ has: page.getByText(name, { exact: true }) })
+    .locator('dd');
 
 describe('a chat', () => {
   it('has a prompt ready, streams, and shows its rate, its times and its cost', async () => {
