@@ -33,7 +33,7 @@ beforeEach(async () => {
 afterEach(() => context.close());
 
 async function ask(content: string): Promise<void> {
-  await page.getByLabel('Message').fill(content);
+  await page.getByRole('textbox', { name: 'Message' }).fill(content);
   await page.getByRole('button', { name: 'Send' }).click();
 }
 
@@ -47,7 +47,7 @@ describe('a chat', () => {
   it('has a prompt ready, streams, and shows its rate, its times and its cost', async () => {
     const watch = watchPage(page);
     await openView(page, platform.origin, 'playground');
-    expect(await page.getByLabel('Message').inputValue()).not.toBe('');
+    expect(await page.getByRole('textbox', { name: 'Message' }).inputValue()).not.toBe('');
     await ask('Hello there [[tokens=60 delay=40]]');
     await page.getByText('Answering', { exact: true }).waitFor();
     // The live rate, while the answer grows.
@@ -107,6 +107,7 @@ describe('a chat', () => {
 
 /** Each line tries to run a script, to load something or to leave the page. */
 const attacks = [
+  '### Title',
   '<script>window.taken=1</script>',
   '<img src=x onerror="window.taken=1">',
   '<iframe srcdoc="<script>parent.taken=1</script>"></iframe>',
@@ -137,7 +138,9 @@ describe('an answer', () => {
     await page.getByText('Done', { exact: true }).waitFor();
     const answer = page.getByRole('group', { name: 'Answer', exact: true });
     await answer.getByRole('link', { name: 'fine' }).waitFor();
+    // A picture is a link, because loading it could send text of the chat to another host.
     expect(await answer.locator('a').evaluateAll((links) => links.map((link) => link.getAttribute('href')))).toEqual([
+      'https://127.0.0.1:9/pixel.png',
       'https://example.org/a?b=1',
     ]);
     const link = answer.getByRole('link', { name: 'fine' });
@@ -148,9 +151,8 @@ describe('an answer', () => {
     expect(text).toContain('<script>window.taken=1</script>');
     expect(text).toContain('<img src=x onerror="window.taken=1">');
     expect(await page.locator('.question').textContent()).toContain('<svg onload="window.taken=1">');
-    // Clicks on what must not be a link do nothing.
-    await answer.getByText('script', { exact: true }).first().click();
     expect(await page.evaluate('window.taken')).toBeUndefined();
+    expect(await axeFindings(page)).toEqual([]);
     expect(watch.problems()).toEqual([]);
   });
 

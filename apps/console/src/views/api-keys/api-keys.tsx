@@ -63,7 +63,7 @@ const keyColumns: Column<ApiKey>[] = [
   { title: 'Description', cell: ({ description }) => description, sort: ({ description }) => description },
   { title: 'Key', cell: ({ last6Chars }) => <code class="nowrap">…{last6Chars}</code> },
   { title: 'Type', cell: ({ apiKeyType }) => apiKeyType.toLowerCase(), sort: ({ apiKeyType }) => apiKeyType },
-  { title: 'Limit', cell: limitText, isNumber: true },
+  { title: 'Limit', cell: limitText },
   {
     title: 'Spent in 7 days',
     cell: ({ id, usage }) => (
