@@ -2,6 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
+import { request } from 'undici';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { AccountsService, type BootstrapKeys, ConsoleLinksService, ConsoleSessionsRepository } from '#accounts';
 import { ApiConfig, loadConfig } from '#platform/config';
@@ -14,6 +15,7 @@ let database: TestDatabase;
 let home: string;
 let prisma: PrismaService;
 let app: NestFastifyApplication;
+let origin: string;
 let keys: BootstrapKeys;
 let tenantKey: string;
 
@@ -24,6 +26,7 @@ beforeAll(async () => {
   vi.stubEnv('SLUICE_HOME', home);
   vi.stubEnv('SLUICE_SECRET_KEY', '5c'.repeat(32));
   vi.stubEnv('SLUICE_ABUSE_FAILURES', '10');
+  vi.stubEnv('SLUICE_TRUSTED_PROXIES', '127.0.0.1');
   prisma = new PrismaService({ url: database.url, poolSize: 2 });
   const accounts = new AccountsService(prisma);
   const first = await accounts.bootstrap();
@@ -32,8 +35,8 @@ beforeAll(async () => {
   const { id: accountId } = await accounts.createAccount('tenant');
   tenantKey = (await accounts.createKey({ accountId, kind: 'ADMIN' })).key;
   app = await createApplication(loadConfig(ApiConfig), createLogger('api', { level: 'silent' }));
-  await app.init();
-  await app.getHttpAdapter().getInstance().ready();
+  await app.listen(0, '127.0.0.1');
+  origin = await app.getUrl();
 });
 
 afterAll(async () => {
@@ -62,12 +65,21 @@ async function call(
   url: string,
   { method = 'GET', headers = {}, payload, from = '192.0.2.1' }: Call = {},
 ): Promise<Answer> {
-  const response = await app.inject({ url, method, headers, payload, remoteAddress: from });
+  const response = await request(`${origin}${url}`, {
+    method,
+    headers: {
+      'x-forwarded-for': from,
+      ...(payload !== undefined && { 'content-type': 'application/json' }),
+      ...headers,
+    },
+    body: payload === undefined ? null : JSON.stringify(payload),
+  });
+  const text = await response.body.text();
   const isJson = String(response.headers['content-type'] ?? '').includes('json');
   return {
     status: response.statusCode,
     headers: response.headers,
-    body: isJson ? response.json<Record<string, unknown>>() : {},
+    body: isJson ? (JSON.parse(text) as Record<string, unknown>) : {},
   };
 }
 
