@@ -15,9 +15,8 @@ export const desktop = { width: 1280, height: 900 };
 export const phone = { width: 390, height: 844 };
 
 /** A browser of a user in Rome, without cookies. */
-export async function newContext(browser: Browser, options: { isDark?: boolean } = {}): Promise<BrowserContext> {
-  const colorScheme = options.isDark === true ? 'dark' : 'light';
-  return browser.newContext({ viewport: desktop, timezoneId: 'Europe/Rome', locale: 'en-US', colorScheme });
+export async function newContext(browser: Browser): Promise<BrowserContext> {
+  return browser.newContext({ viewport: desktop, timezoneId: 'Europe/Rome', locale: 'en-US', colorScheme: 'light' });
 }
 
 interface Watch {
@@ -99,11 +98,15 @@ interface AxeViolation {
 
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
-/** What axe finds on the page, one line for each element. */
-export async function axeFindings(page: Page): Promise<string[]> {
+/** The rules of axe whose result depends on the theme. */
+export const colorRules = ['color-contrast', 'link-in-text-block'];
+
+/** What axe finds on the page, one line for each element; by all rules unless some are named. */
+export async function axeFindings(page: Page, rules?: readonly string[]): Promise<string[]> {
   // The content security policy does not hold for what the debugger evaluates.
   if (!(await page.evaluate<boolean>('"axe" in window'))) await page.evaluate(axe);
-  const violations = await page.evaluate<AxeViolation[]>('axe.run().then(({ violations }) => violations)');
+  const options = JSON.stringify(rules === undefined ? {} : { runOnly: rules });
+  const violations = await page.evaluate<AxeViolation[]>(`axe.run(${options}).then(({ violations }) => violations)`);
   return violations.flatMap(({ id, help, nodes }) =>
     nodes.map(({ html, failureSummary }) => `${id}: ${help}: ${html} ${failureSummary.replaceAll(/\s+/g, ' ')}`),
   );

@@ -5,6 +5,7 @@ import { type Platform, startPlatform } from '#test/platform';
 import { stopConsistently } from '#test/stop-consistently';
 import {
   axeFindings,
+  colorRules,
   desktop,
   newContext,
   openView,
@@ -43,10 +44,10 @@ afterAll(async () => {
 
 /** Runs with a signed-in page and closes it. */
 async function withPage<Result>(
-  { key = platform.adminKey, isDark = false },
+  { key = platform.adminKey },
   use: (page: Page, context: BrowserContext) => Promise<Result>,
 ): Promise<Result> {
-  const context = await newContext(browser, { isDark });
+  const context = await newContext(browser);
   try {
     await signInWith(context, platform.origin, key);
     return await use(await context.newPage(), context);
@@ -55,35 +56,46 @@ async function withPage<Result>(
   }
 }
 
-async function takePicture(page: Page, place: string, look: string): Promise<void> {
+async function takePicture(page: Page, name: string, look: string): Promise<void> {
   if (screenshots === undefined) return;
-  const name = place.replaceAll(/[^a-z-]+/g, '-');
-  await page.screenshot({ path: join(screenshots, `${name}-${look}.png`), fullPage: true });
+  await page.screenshot({
+    path: join(screenshots, `${name.replaceAll(/[^a-z-]+/g, '-')}-${look}.png`),
+    fullPage: true,
+  });
 }
 
-describe.each([
-  ['light', false],
-  ['dark', true],
-])('for an operator in %s colors', (theme, isDark) => {
+describe('for an operator', () => {
   const places = [...views.map(({ place }) => place), ...entries, 'requests/newest'];
+  let context: BrowserContext;
 
-  it.each(places)('%s shows its data without a fault, also to assistive technology and on a phone', async (name) => {
+  beforeAll(async () => {
+    context = await newContext(browser);
+    await signInWith(context, platform.origin, platform.adminKey);
+  });
+
+  afterAll(() => context?.close());
+
+  it.each(places)('%s has no fault in light and dark, on a desktop and a phone', async (name) => {
     const place = name.replace('newest', requestId);
-    await withPage({ isDark }, async (page) => {
-      const watch = watchPage(page);
-      await openView(page, platform.origin, place);
-      const title = views.find((view) => view.place === place.split(/[/?]/)[0])?.title ?? 'No such page';
-      expect(await page.locator('main h1').textContent()).toBe(title);
-      expect(await page.locator('main [role=alert], main .notice-error').allTextContents()).toEqual([]);
-      expect(await axeFindings(page)).toEqual([]);
-      await takePicture(page, name, `desktop-${theme}`);
-      await page.setViewportSize(phone);
-      expect(await scrollsSideways(page)).toBe(false);
-      await takePicture(page, name, `phone-${theme}`);
-      await page.setViewportSize(desktop);
-      expect(await page.evaluate('window.taken')).toBeUndefined();
-      expect(watch.problems()).toEqual([]);
-    });
+    const page = await context.newPage();
+    const watch = watchPage(page);
+    await openView(page, platform.origin, place);
+    const title = views.find((view) => view.place === place.split(/[/?]/)[0])?.title ?? 'No such page';
+    expect(await page.locator('main h1').textContent()).toBe(title);
+    expect(await page.locator('main [role=alert], main .notice-error').allTextContents()).toEqual([]);
+    expect(await axeFindings(page)).toEqual([]);
+    await takePicture(page, name, 'desktop-light');
+    await page.setViewportSize(phone);
+    expect(await scrollsSideways(page)).toBe(false);
+    await takePicture(page, name, 'phone-light');
+    await page.emulateMedia({ colorScheme: 'dark' });
+    expect(await axeFindings(page, colorRules)).toEqual([]);
+    await takePicture(page, name, 'phone-dark');
+    if (screenshots !== undefined) await page.setViewportSize(desktop);
+    await takePicture(page, name, 'desktop-dark');
+    expect(await page.evaluate('window.taken')).toBeUndefined();
+    expect(watch.problems()).toEqual([]);
+    await page.close();
   });
 });
 
