@@ -16,7 +16,11 @@ export const phone = { width: 390, height: 844 };
 
 /** A browser of a user in Rome, without cookies. */
 export async function newContext(browser: Browser): Promise<BrowserContext> {
-  return browser.newContext({ viewport: desktop, timezoneId: 'Europe/Rome', locale: 'en-US', colorScheme: 'light' });
+  const options = { viewport: desktop, timezoneId: 'Europe/Rome', locale: 'en-US', colorScheme: 'light' } as const;
+  const context = await browser.newContext(options);
+  // Conditions must hold eventually; tests do not say how soon.
+  context.setDefaultTimeout(60_000);
+  return context;
 }
 
 interface Watch {

@@ -131,9 +131,12 @@ describe('a session', () => {
     await enterKey(platform.adminKey);
     await page.getByRole('table', { name: 'Jobs by type' }).waitFor();
     await platform.kill('api');
-    await page.getByText('The service does not answer.').waitFor();
-    expect(await page.getByRole('table', { name: 'Jobs by type' }).isVisible()).toBe(true);
-    await platform.start('api');
+    try {
+      await page.getByText('The service does not answer.').waitFor();
+      expect(await page.getByRole('table', { name: 'Jobs by type' }).isVisible()).toBe(true);
+    } finally {
+      await platform.start('api');
+    }
     await page.getByText('The service does not answer.').waitFor({ state: 'detached' });
     expect(await menu().isVisible()).toBe(true);
   });
