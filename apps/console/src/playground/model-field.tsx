@@ -12,5 +12,6 @@ interface ModelFieldProps {
 export function ModelField({ models, value, onChange }: ModelFieldProps): JSX.Element {
   const options: [string, string][] =
     models === null || models.length === 0 ? [['', 'The default model']] : modelOptions(models);
-  return <SelectField label="Model" value={value} onChange={onChange} options={options} />;
+  const hint = models?.length === 0 ? 'No model of this kind is served.' : undefined;
+  return <SelectField label="Model" value={value} onChange={onChange} options={options} hint={hint} />;
 }
