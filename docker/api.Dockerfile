@@ -8,6 +8,7 @@ ARG BASE_IMAGE=docker.io/library/debian:bookworm-slim
 FROM ${NODE_IMAGE} AS build
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
+COPY apps/console/package.json apps/console/
 # No package needs its install scripts (package.json, allowScripts). The lockfile alone determines what is installed.
 RUN npm ci --ignore-scripts --no-audit --no-fund
 COPY . .
@@ -15,6 +16,7 @@ RUN node scripts/build.mjs
 
 FROM ${NODE_IMAGE} AS packages
 WORKDIR /app
+# The package.json of the console is missing on purpose: npm then installs nothing that only its build needs.
 COPY package.json package-lock.json .npmrc ./
 RUN npm ci --omit=dev --ignore-scripts --no-audit --no-fund
 COPY docker/prune-packages.mjs docker/

@@ -11,6 +11,7 @@ const allowed = [
   /^bin\/[\w-]+\.mjs$/,
   /^dist\/\.built$/,
   /^dist\/(apps|libs)\/.*\.js$/,
+  /^dist\/console\/(index\.html|assets\/[\w-]+\.(js|css|svg))$/,
   /^models\//,
   /^prisma\/migrations\//,
 ];
@@ -19,7 +20,7 @@ const forbidden = [
   [/\.(spec|int-spec|e2e-spec|models-spec|fault-spec|hosts-spec)\.|\.conformance\.|__fixtures__|(^|\/)fake-/, 'a test'],
   [/\.map$/, 'a source map'],
   [/\.tsx?$/, 'a source'],
-  [/\.(png|jpe?g|gif|svg)$/, 'an image'],
+  [/\.(png|jpe?g|gif)$|^(?!dist\/console\/).*\.svg$/, 'an image'],
   [/\.(env|key|pem)$|(^|\/)\.npmrc$/, 'a secret'],
 ];
 
@@ -31,6 +32,7 @@ const required = [
   ...['api', 'cli', 'local', 'ops', 'worker'].map((app) => `dist/apps/${app}/src/main.js`),
   'dist/libs/platform/src/prisma/generated/client.js',
   'dist/libs/inference/src/host/model-host.main.js',
+  'dist/console/index.html',
   'models/pictogram.yaml',
   'models/pictogram/unet/model.onnx',
   'LICENSE',

@@ -22,7 +22,8 @@ function fail(message) {
 }
 
 // Files of sources that were renamed or deleted must not be packed.
-for (const folder of ['apps', 'libs', '.built']) rmSync(join(root, 'dist', folder), { recursive: true, force: true });
+for (const name of ['apps', 'libs', 'console', '.built', '.console-built'])
+  rmSync(join(root, 'dist', name), { recursive: true, force: true });
 try {
   build();
 } catch (error) {

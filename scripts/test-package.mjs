@@ -1,6 +1,6 @@
 #!/usr/bin/env node
-// `npm test -- package`: packs the npm package, installs it into an empty folder as a user would, starts it, asks one chat,
-// stops it, and does the same again without a network for npm and models.
+// `npm test -- package`: packs the npm package, installs it into an empty folder as a user would, starts it, opens the
+// console, asks one chat, stops it, and does the same again without a network for npm and models.
 import { execFileSync, spawn } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
@@ -121,6 +121,18 @@ class Installation {
     return response.ok && body.usage.completion_tokens > 0 ? body : null;
   }
 
+  /** Fails unless the page of the console and everything it names are served. */
+  async openConsole() {
+    const page = await fetch(`${this.origin}/console/`);
+    const html = await page.text();
+    const assets = html.match(/assets\/[\w.-]+/g) ?? [];
+    if (!page.ok || assets.length === 0) throw new Error(`/console/: ${page.status} ${html.slice(0, 200)}`);
+    for (const asset of assets) {
+      const { ok, status } = await fetch(`${this.origin}/console/${asset}`);
+      if (!ok) throw new Error(`/console/${asset}: ${status}`);
+    }
+  }
+
   async stop() {
     this.child.kill('SIGINT');
     const timer = setTimeout(() => this.child.kill('SIGKILL'), maxStopMs);
@@ -136,6 +148,7 @@ async function runOnce(name, environment = {}) {
   try {
     await product.until('address', async () => product.output.includes('Sluice is ready.'));
     console.log(`${name}: ready after ${product.seconds()} s`);
+    await product.openConsole();
     const key = /Inference key\s+(slk_\S+)/.exec(readFileSync(join(home, 'first-keys.txt'), 'utf8'))?.[1];
     await product.until('chat', () => product.chat(key));
     console.log(`${name}: first chat after ${product.seconds()} s`);

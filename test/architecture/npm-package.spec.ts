@@ -21,6 +21,11 @@ const builtFiles = [
   'dist/.tsbuildinfo',
   ...['api', 'cli', 'local', 'ops', 'worker'].map((app) => `dist/apps/${app}/src/main.js`),
   'dist/apps/api/src/main.js.map',
+  'dist/.console-built',
+  'dist/console/index.html',
+  'dist/console/assets/index-B-_1m7h8.js',
+  'dist/console/assets/index-sqWchEjM.css',
+  'dist/console/assets/icon-CuejIUL9.svg',
   'dist/libs/platform/src/prisma/generated/client.js',
   'dist/libs/inference/src/host/model-host.main.js',
   'dist/libs/inference/src/scheduler/fake-graph-session.js',
@@ -71,13 +76,24 @@ describe('the npm package', () => {
     expect(contents.offencesOf(paths())).toEqual([]);
   });
 
+  it('contains the pages of the console, and nothing else of it', () => {
+    const pages = paths().filter((path) => /^(apps|dist)\/\.?console/.test(path));
+    expect(pages).toEqual(builtFiles.filter((path) => path.startsWith('dist/console/')).toSorted());
+  });
+
   it('contains every model, manifest and migration', () => {
     expect(paths().filter((path) => /^models\/[^/]+\.yaml$/.test(path)).length).toBeGreaterThan(15);
     expect(paths().filter((path) => /^prisma\/migrations\/.*\.sql$/.test(path)).length).toBeGreaterThan(5);
   });
 
   it('is checked: what does not belong into it, and what is missing, is found', () => {
-    const extra = ['docs/images/node.png', 'dist/libs/a.spec.js', 'dist/apps/api/src/main.js.map', 'scripts/start.mjs'];
+    const extra = [
+      'docs/images/node.png',
+      'apps/console/index.html',
+      'dist/libs/a.spec.js',
+      'dist/apps/api/src/main.js.map',
+      'scripts/start.mjs',
+    ];
     const offences = contents.offencesOf([...paths(), ...extra]);
     for (const path of extra) expect(offences.join('\n')).toContain(path);
     expect(contents.offencesOf(paths().filter((path) => path !== 'bin/require-node.mjs'))).toEqual([

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 
 const folder = join(import.meta.dirname, '..', '..', 'docker');
+const { workspaces } = JSON.parse(readFileSync(join(folder, '..', 'package.json'), 'utf8')) as { workspaces: string[] };
 const files = readdirSync(folder).filter((name) => name.endsWith('.Dockerfile'));
 
 interface Instruction {
@@ -14,6 +15,15 @@ interface Instruction {
 function instructionsOf(text: string): Instruction[] {
   const lines = text.replaceAll(/^#.*\n/gm, '').replaceAll('\\\n', ' ');
   return [...lines.matchAll(/^([A-Z]+) +(.*)$/gm)].map(([, word = '', rest = '']) => ({ word, rest }));
+}
+
+/** What a stage copies before it runs `npm ci`. */
+function copiedBeforeInstall(all: Instruction[], stage: string): string[] {
+  const start = all.findIndex(({ word, rest }) => word === 'FROM' && rest.endsWith(` AS ${stage}`));
+  const install = all.findIndex(
+    ({ word, rest }, index) => index > start && word === 'RUN' && rest.startsWith('npm ci'),
+  );
+  return all.slice(start, install).flatMap(({ word, rest }) => (word === 'COPY' ? rest.split(' ').slice(0, -1) : []));
 }
 
 /** Rules that a Dockerfile can violate. */
@@ -33,6 +43,14 @@ function offences(text: string): string[] {
       !all.some(({ word, rest }) => word === 'RUN' && /\bnpm (i|install|update|add)\b/.test(rest)),
     ],
     ['installs no development packages', /npm ci --omit=dev --ignore-scripts/.test(text)],
+    [
+      'installs the packages of every workspace for the build',
+      workspaces.every((path) => copiedBeforeInstall(all, 'build').includes(`${path}/package.json`)),
+    ],
+    [
+      'has no packages of workspaces in the final stage',
+      !workspaces.some((path) => copiedBeforeInstall(all, 'packages').includes(`${path}/package.json`)),
+    ],
     [
       'has no build tools in the final stage',
       !last.some(
@@ -66,7 +84,12 @@ describe.each(files)('docker/%s', (name) => {
       .filter(({ word, rest }) => word === 'COPY' && !rest.startsWith('--from=') && rest !== '. .')
       .flatMap(({ rest }) => rest.split(' ').slice(0, -1));
     const isSticky = (path: string) =>
-      kept.some((line) => line === path || (line === 'docker/*.mjs' && /^docker\/[^/]+\.mjs$/.test(path)));
+      kept.some(
+        (line) =>
+          line === path ||
+          path.startsWith(`${line}/`) ||
+          (line === 'docker/*.mjs' && /^docker\/[^/]+\.mjs$/.test(path)),
+      );
     expect(copied.filter((path) => !isSticky(path))).toEqual([]);
   });
 
@@ -79,8 +102,22 @@ describe.each(files)('docker/%s', (name) => {
       'has no build tools in the final stage',
       (all: string) => all.replace(/^USER /m, 'RUN apt-get install -y make\nUSER '),
     ],
+    [
+      'installs the packages of every workspace for the build',
+      (all: string) => all.replace(/^COPY apps\/console\/package.json .*\n/m, ''),
+    ],
+    [
+      'has no packages of workspaces in the final stage',
+      (all: string) => all.replace(/ AS packages\nWORKDIR .*\n/, '$&COPY apps/console/package.json apps/console/\n'),
+    ],
     ['has a health check', (all: string) => all.replace(/^HEALTHCHECK.*$/m, '')],
   ])('is reported if it no longer %s', (rule, violate) => {
     expect(offences(violate(text))).toContain(rule);
   });
+});
+
+it('puts the pages of the console into the image of the api', () => {
+  expect(readFileSync(join(folder, 'api.Dockerfile'), 'utf8')).toContain(
+    'COPY --from=build /app/dist/console dist/console\n',
+  );
 });

@@ -51,7 +51,7 @@ export function printBanner({ baseUrl, keys: newKeys, keysFile, consoleLink, wan
 
 /** How to sign in, also from another machine: the api listens on this one alone unless `HOST` says otherwise. */
 function consoleHints(baseUrl: string, consoleLink: string | null): string[] {
-  const another = '                  Another link: npx sluice console link';
+  const another = `                  Another link: ${commandLine} console link`;
   if (consoleLink === null) return [another];
   const { hostname: host, port } = new URL(baseUrl);
   const once = '                  The link signs in once, within 10 minutes.';

@@ -1,4 +1,4 @@
-import { access, chmod, constants, cp, mkdir, readFile, rename, rm, stat, symlink } from 'node:fs/promises';
+import { access, chmod, constants, cp, mkdir, readdir, readFile, rename, rm, stat, symlink } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { basename, dirname, join, relative } from 'node:path';
@@ -60,16 +60,23 @@ async function isReadableByAll(path: string): Promise<boolean> {
   }
 }
 
-/** Copies the package out of a private folder (a checkout under a 0700 home). Root only. */
-async function copyToSharedFolder(packageFolder: string): Promise<string> {
+/**
+ * Copies the package out of a private folder (a checkout under a 0700 home, an installation under `umask 077`) to the first
+ * of `bases` that everyone can read. Root only.
+ */
+export async function copyToSharedFolder(packageFolder: string, bases = sharedBases): Promise<string> {
   const manifest: unknown = JSON.parse(await readFile(join(packageFolder, 'package.json'), 'utf8'));
   const version = String((manifest as { version?: unknown }).version);
-  const base = await sharedBase();
+  const base = await openSharedBase(bases);
   const target = join(base, `postgres-${basename(packageFolder)}-${version}`);
-  if (await exists(target)) return target;
+  if (await exists(target)) {
+    if (!(await isReadableByAll(join(target, 'native', 'bin')))) await makeReadable(target);
+    return target;
+  }
   const partial = `${target}.partial-${process.pid}`;
   await rm(partial, { recursive: true, force: true });
   await cp(packageFolder, partial, { recursive: true, dereference: true });
+  await makeReadable(partial);
   try {
     await rename(partial, target);
   } catch (error) {
@@ -80,13 +87,27 @@ async function copyToSharedFolder(packageFolder: string): Promise<string> {
   return target;
 }
 
+/** Lets everyone read the files and run the programs. The package and the umask may have left them to their owner. */
+async function makeReadable(folder: string): Promise<void> {
+  await chmod(folder, 0o755);
+  for (const entry of await readdir(folder, { withFileTypes: true })) {
+    const path = join(folder, entry.name);
+    if (entry.isDirectory()) await makeReadable(path);
+    else if (entry.isFile()) await chmod(path, ((await stat(path)).mode & 0o100) === 0 ? 0o644 : 0o755);
+  }
+}
+
+const sharedBases = ['/var/cache/sluice', join(tmpdir(), 'sluice-root-cache')];
+
 /**
- * A folder that only root can write to and everyone can read, since programs that others can replace must not be run.
+ * Returns a folder that only root can write to and everyone can read, since programs that others can replace must not be
+ * run.
  */
-async function sharedBase(): Promise<string> {
-  for (const base of ['/var/cache/sluice', join(tmpdir(), 'sluice-root-cache')]) {
+async function openSharedBase(bases: readonly string[]): Promise<string> {
+  for (const base of bases) {
     try {
-      await mkdir(base, { recursive: true, mode: 0o755 });
+      // The umask limits the rights that `mkdir` gives.
+      if ((await mkdir(base, { recursive: true })) !== undefined) await chmod(base, 0o755);
       const { uid, mode } = await stat(base);
       if (uid === 0 && (mode & 0o022) === 0 && (await isReadableByAll(base))) return base;
     } catch (error) {
