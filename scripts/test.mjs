@@ -31,7 +31,7 @@ Suites with options of their own (\`npm test -- <suite> --help\`):
 ${listNames(programs)}`;
 const options = {
   quick: { about: 'shorter fault tests' },
-  screenshots: { value: 'DIR', about: 'console: also writes a picture of every view there' },
+  screenshots: { value: 'DIR', about: 'console: also writes an image of every view there' },
 };
 const { values, words } = readCommandLine(about, options, {});
 const isQuick = values.quick;

@@ -112,8 +112,8 @@ const attacks = [
   '<img src=x onerror="window.taken=1">',
   '<iframe srcdoc="<script>parent.taken=1</script>"></iframe>',
   '<svg onload="window.taken=1">',
-  '![picture](https://127.0.0.1:9/pixel.png)',
-  '![picture](x" onerror="window.taken=1)',
+  '![image](https://127.0.0.1:9/pixel.png)',
+  '![image](x" onerror="window.taken=1)',
   '[script](javascript:window.taken=1)',
   '[mixed](JaVaScRiPt:window.taken=1)',
   '[page](data:text/html,<script>window.taken=1</script>)',
@@ -138,7 +138,7 @@ describe('an answer', () => {
     await page.getByText('Done', { exact: true }).waitFor();
     const answer = page.getByRole('group', { name: 'Answer', exact: true });
     await answer.getByRole('link', { name: 'fine' }).waitFor();
-    // A picture is a link, because loading it could send text of the chat to another host.
+    // An image is a link, because loading it could send text of the chat to another host.
     expect(await answer.locator('a').evaluateAll((links) => links.map((link) => link.getAttribute('href')))).toEqual([
       'https://127.0.0.1:9/pixel.png',
       'https://example.org/a?b=1',

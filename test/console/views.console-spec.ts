@@ -20,7 +20,7 @@ import { entries, views } from './views.js';
 
 /* Every view of the built console in a real browser, on a platform with traffic. */
 
-/** Pictures of the views are written here: `npm test -- console --screenshots <folder>`. */
+/** Images of the views are written here: `npm test -- console --screenshots <folder>`. */
 const screenshots = process.env.SLUICE_TEST_SCREENSHOTS;
 
 let platform: Platform;
@@ -56,7 +56,7 @@ async function withPage<Result>(
   }
 }
 
-async function takePicture(page: Page, name: string, look: string): Promise<void> {
+async function takeScreenshot(page: Page, name: string, look: string): Promise<void> {
   if (screenshots === undefined) return;
   await page.screenshot({
     path: join(screenshots, `${name.replaceAll(/[^a-z-]+/g, '-')}-${look}.png`),
@@ -84,15 +84,15 @@ describe('for an operator', () => {
     expect(await page.locator('main h1').textContent()).toBe(title);
     expect(await page.locator('main [role=alert], main .notice-error').allTextContents()).toEqual([]);
     expect(await axeFindings(page)).toEqual([]);
-    await takePicture(page, name, 'desktop-light');
+    await takeScreenshot(page, name, 'desktop-light');
     await page.setViewportSize(phone);
     expect(await scrollsSideways(page)).toBe(false);
-    await takePicture(page, name, 'phone-light');
+    await takeScreenshot(page, name, 'phone-light');
     await page.emulateMedia({ colorScheme: 'dark' });
     expect(await axeFindings(page, colorRules)).toEqual([]);
-    await takePicture(page, name, 'phone-dark');
+    await takeScreenshot(page, name, 'phone-dark');
     if (screenshots !== undefined) await page.setViewportSize(desktop);
-    await takePicture(page, name, 'desktop-dark');
+    await takeScreenshot(page, name, 'desktop-dark');
     expect(await page.evaluate('window.taken')).toBeUndefined();
     expect(watch.problems()).toEqual([]);
     await page.close();
