@@ -31,11 +31,7 @@ Suites with options of their own (\`npm test -- <suite> --help\`):
 ${listNames(programs)}`;
 const options = {
   quick: { about: 'shorter fault tests' },
-<<<<<<< HEAD
-  screenshots: { value: 'DIR', about: 'console: also writes screenshots of every view there' },
-=======
   screenshots: { value: 'DIR', about: 'console: also writes an image of every view there' },
->>>>>>> browser35
 };
 const { values, words } = readCommandLine(about, options, {});
 const isQuick = values.quick;

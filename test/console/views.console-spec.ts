@@ -20,11 +20,7 @@ import { entries, views } from './views.js';
 
 /* Every view of the built console in a real browser, on a platform with traffic. */
 
-<<<<<<< HEAD
-/** Screenshots of the views are written here: `npm test -- console --screenshots <folder>`. */
-=======
 /** Images of the views are written here: `npm test -- console --screenshots <folder>`. */
->>>>>>> browser35
 const screenshots = process.env.SLUICE_TEST_SCREENSHOTS;
 
 let platform: Platform;
