@@ -7,7 +7,7 @@ import { SlowFirstSequencer } from './test/harness/slow-first.sequencer.js';
 generatePrismaClient();
 
 /*
- * Ten projects, distinguished by file name:
+ * Eleven projects, distinguished by file name:
  *
  * - `unit`: `*.spec.ts`, pure: no store, no child process
  * - `integration`: `*.int-spec.ts`, a real Postgres and a real Redis, started once per run by the harness
@@ -18,6 +18,7 @@ generatePrismaClient();
  * - `nightly`: `*.nightly-spec.ts`, what takes too long for `.ci/run`, of any kind; `npm run nightly -- tests`
  * - `chains`: `*.chains-spec.ts`, with blockchains on this machine (test/chains); `npm test -- chains`
  * - `wallet-clients`: `*.clients-spec.ts`, with payment clients of others on those chains; `npm test -- wallet-clients`
+ * - `console`: `*.console-spec.ts`, the built console in a browser; needs chromium; `npm test -- console`
  * - `k8s`: `*.k8s-spec.ts`, the overlays of k8s/ as rendered by kustomize; `npm test -- k8s`
  */
 // Without `module`, the condition of bundlers: packages resolve as in Node.
@@ -138,6 +139,19 @@ export default defineConfig({
           testTimeout: 180_000,
           hookTimeout: 180_000,
           fileParallelism: false,
+        },
+      },
+      {
+        extends: true,
+        test: {
+          name: 'console',
+          setupFiles,
+          include: [`${places}.console-spec.ts`],
+          globalSetup: ['test/harness/global-services.ts'],
+          testTimeout: 120_000,
+          hookTimeout: 180_000,
+          isolate: false,
+          maxWorkers: 2,
         },
       },
       { extends: true, test: { name: 'k8s', include: [`${places}.k8s-spec.ts`], testTimeout: 30_000 } },

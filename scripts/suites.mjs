@@ -4,6 +4,7 @@ export const projects = {
   integration: '*.int-spec.ts: a real PostgreSQL and a real Redis',
   e2e: '*.e2e-spec.ts: the built platform on tiny models',
   faults: '*.fault-spec.ts: the same, while processes are killed and stores are stopped (--quick: a part)',
+  console: '*.console-spec.ts: the built console in chromium (--screenshots DIR: also screenshots of every view)',
   hosts: '*.hosts-spec.ts: the same, every process in a network namespace of its own; needs root',
   models: '*.models-spec.ts: the same on the starter weights, kept in SLUICE_TEST_HOME',
   nightly: '*.nightly-spec.ts: what is too long for .ci/run',

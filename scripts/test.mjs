@@ -29,7 +29,10 @@ ${listNames(knownProjects)}
 Suites with options of their own (\`npm test -- <suite> --help\`):
 
 ${listNames(programs)}`;
-const options = { quick: { about: 'shorter fault tests' } };
+const options = {
+  quick: { about: 'shorter fault tests' },
+  screenshots: { value: 'DIR', about: 'console: also writes screenshots of every view there' },
+};
 const { values, words } = readCommandLine(about, options, {});
 const isQuick = values.quick;
 const named = words.filter((word) => Object.hasOwn(knownProjects, word));
@@ -65,6 +68,11 @@ if (!hasRedis) {
   console.log('redis-server is not on the PATH: the Redis suites are skipped, those on Postgres run.');
 }
 
+if (projects.includes('console') && spawnSync('chromium', ['--version']).status !== 0) {
+  console.error('NOT RUN: the tests of the console need a browser (Debian: apt-get install chromium).');
+  process.exit(2);
+}
+
 /** Folders with packages of their own, by the project that needs them. */
 const packageFolders = {
   chains: ['test/chains/programs'],
@@ -78,6 +86,10 @@ for (const folder of projects.flatMap((project) => packageFolders[project] ?? []
 const hasSecondRun = process.env.SLUICE_TEST_SECOND_RUN === 'true';
 
 const env = isQuick ? { SLUICE_TEST_FAULTS: 'quick' } : {};
+if (values.screenshots !== null) {
+  env.SLUICE_TEST_SCREENSHOTS = resolve(values.screenshots);
+  mkdirSync(env.SLUICE_TEST_SCREENSHOTS, { recursive: true });
+}
 if (projects.includes('models') || projects.includes('nightly')) {
   env.SLUICE_TEST_HOME = process.env.SLUICE_TEST_HOME ?? join(homedir(), '.cache', 'sluice-test');
   mkdirSync(env.SLUICE_TEST_HOME, { recursive: true });

@@ -6,9 +6,11 @@ import { productSources, readText } from './repository-files.js';
 const notForScripts = [
   'cache-control',
   'connection',
+  'content-encoding',
   'content-length',
   'content-security-policy',
   'content-type',
+  'vary',
   'x-accel-buffering',
   'x-content-type-options',
   'x-dns-prefetch-control',
@@ -30,6 +32,7 @@ const asked = [
   'x-402-payment',
   'x-payment',
   'x-sign-in-with-x',
+  'x-sluice-csrf',
 ];
 /** Extensions of the OpenAPI document and of JSON Schemas. */
 const extensions = ['x-payment-info', 'x-default-value', 'x-property-order'];

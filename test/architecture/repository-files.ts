@@ -16,7 +16,7 @@ export function readText(path: string): string {
 export const sources = repositoryFiles.filter((path) => /^(apps|libs|test|bench)\/.*\.tsx?$/.test(path));
 
 const testFile =
-  /(^(test|bench)\/|\.(spec|int-spec|e2e-spec|models-spec|nightly-spec|chains-spec|clients-spec|conformance)\.ts$|\/__fixtures__\/)/;
+  /(^(test|bench)\/|\.(spec|int-spec|e2e-spec|models-spec|nightly-spec|chains-spec|clients-spec|console-spec|conformance)\.ts$|\/__fixtures__\/)/;
 
 /** TypeScript of production code. */
 export const productSources = sources.filter((path) => !testFile.test(path));

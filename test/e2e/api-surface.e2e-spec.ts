@@ -119,7 +119,9 @@ describe('the documents', () => {
     expect(headers['content-type']).toContain('text/html');
     const links = [...body.toString().matchAll(/(?:src|href)="([^"]+)"/g)].map(([, link]) => link ?? '');
     expect(links.length).toBeGreaterThan(2);
-    for (const link of links) expect((await ask(link)).status, link).toBe(200);
+    for (const link of links)
+      expect((await ask(new URL(link, `${platform.origin}/docs`).pathname)).status, link).toBe(200);
+    expect((await ask('/docs/')).headers.location).toBe('../docs');
     expect(body.toString()).not.toMatch(/https?:\/\//);
   });
 

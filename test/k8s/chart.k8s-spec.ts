@@ -212,7 +212,7 @@ describe('everything-values.yaml', () => {
 
   it('annotates the account of every component', () => {
     const accounts = ofKind(manifests, 'ServiceAccount').map(({ metadata }) => metadata);
-    expect(accounts.map(({ annotations }) => annotations?.['example.com/role']).sort()).toEqual([
+    expect(accounts.map(({ annotations }) => annotations?.['example.com/role'] ?? '').toSorted()).toEqual([
       'api',
       'jobs',
       'ops',

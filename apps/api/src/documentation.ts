@@ -115,24 +115,26 @@ const assets = {
   'favicon-32x32.png': 'image/png',
 } as const;
 
+/** Addresses are relative, so that the page also works under the path prefix of a proxy. */
 const page = `<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
 <title>Sluice API</title>
-<link rel="icon" href="/docs/favicon-32x32.png">
-<link rel="stylesheet" href="/docs/swagger-ui.css">
+<link rel="icon" href="docs/favicon-32x32.png">
+<link rel="stylesheet" href="docs/swagger-ui.css">
 </head>
 <body>
+<p><a href="console/">Open the console</a></p>
 <div id="ui"></div>
-<script src="/docs/swagger-ui-bundle.js"></script>
-<script src="/docs/start.js"></script>
+<script src="docs/swagger-ui-bundle.js"></script>
+<script src="docs/start.js"></script>
 </body>
 </html>
 `;
 
 /** A file of its own, so that the page's policy allows no inline script. Keys are forgotten when the page is closed. */
-const startScript = `SwaggerUIBundle({ url: '${basePath}/openapi.json', dom_id: '#ui', deepLinking: true, validatorUrl: null });
+const startScript = `SwaggerUIBundle({ url: '${basePath.slice(1)}/openapi.json', dom_id: '#ui', deepLinking: true, validatorUrl: null });
 `;
 
 /** Returns a function that calls `make` on first use and caches the result. */
@@ -155,7 +157,12 @@ export function addDocumentation(server: FastifyInstance, build: () => OpenAPIOb
   server.get(`${basePath}/openapi.yaml`, open, (_request, reply) =>
     reply.type('application/yaml; charset=utf-8').send(yaml()),
   );
-  server.get('/docs', (_request, reply) => reply.type('text/html; charset=utf-8').send(page));
+  server.get('/docs', (request, reply) =>
+    // From an address that ends with a slash, relative addresses would lead below the page.
+    request.url.split('?', 1)[0]?.endsWith('/')
+      ? reply.redirect('../docs')
+      : reply.type('text/html; charset=utf-8').send(page),
+  );
   server.get('/docs/start.js', (_request, reply) => reply.type('text/javascript; charset=utf-8').send(startScript));
   const folder = dirname(load.resolve('swagger-ui-dist/package.json'));
   for (const [name, type] of Object.entries(assets)) {

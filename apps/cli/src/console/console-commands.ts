@@ -34,7 +34,7 @@ async function printLink(context: CliContext, { account, url, json }: LinkOption
     const hint = 'sluice keys create --kind ADMIN, or sluice accounts operator <account>';
     throw new PlatformError('NOT_FOUND', `There is no account with a valid ADMIN key to sign in with. See: ${hint}`);
   }
-  const link = `${address.replace(/\/*$/, '')}/${path}`;
+  const link = `${address.endsWith('/') ? address : `${address}/`}${path}`;
   if (json) return context.output.json({ link });
   context.output.line(link);
 }

@@ -2,6 +2,7 @@ import type { JSX } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import uPlot from 'uplot';
 import 'uplot/dist/uPlot.min.css';
+import { formatTime } from '../format/time.js';
 import { onTheme } from '../shell/theme.js';
 
 export interface Series {
@@ -23,34 +24,32 @@ interface ChartProps {
 }
 
 const height = 220;
+const daySeconds = 86_400;
 
 /** A chart over time, drawn by uPlot. The table beside it has the exact figures. */
 export function Chart({ title, summary, times, series, isBars, format }: ChartProps): JSX.Element {
   const frame = useRef<HTMLDivElement>(null);
+  const plot = useRef<uPlot | null>(null);
   const [theme, setTheme] = useState(0);
   useEffect(() => onTheme(() => setTheme((count) => count + 1)), []);
+  const data: uPlot.AlignedData = [[...times], ...series.map(({ values }) => [...values])];
 
   useEffect(() => {
     const element = frame.current;
     if (element === null) return undefined;
-    const plot = new uPlot(
-      chartOptions({
-        width: element.clientWidth,
-        series,
-        isBars: isBars === true,
-        format,
-        style: getComputedStyle(element),
-      }),
-      [[...times], ...series.map(({ values }) => [...values])],
-      element,
-    );
-    const observer = new ResizeObserver(() => plot.setSize({ width: element.clientWidth, height }));
+    const style = getComputedStyle(element);
+    const options = chartOptions({ width: element.clientWidth, series, isBars: isBars === true, format, style });
+    const created = new uPlot(options, data, element);
+    plot.current = created;
+    const observer = new ResizeObserver(() => created.setSize({ width: element.clientWidth, height }));
     observer.observe(element);
     return () => {
       observer.disconnect();
-      plot.destroy();
+      created.destroy();
     };
-  }, [times, series, isBars, theme]);
+  }, [isBars, theme]);
+  // New figures keep the drawing, and with it the figures below the pointer.
+  useEffect(() => plot.current?.setData(data), [times, series]);
 
   return (
     <figure class="chart">
@@ -71,17 +70,33 @@ interface ChartStyle {
 
 function chartOptions({ width, series, isBars, format, style }: ChartStyle): uPlot.Options {
   const color = (name: string): string => style.getPropertyValue(name).trim();
-  const axis = { stroke: color('--text-weak'), grid: { stroke: color('--line') }, ticks: { stroke: color('--line') } };
+  const line = { stroke: color('--line'), width: 1 };
+  const axis = { stroke: color('--text-weak'), grid: line, ticks: line };
   const bars = uPlot.paths.bars?.({ size: [0.7, 40] });
+  const timeText = (seconds: number): string => formatTime(new Date(seconds * 1000).toISOString());
+  // One bar for each day, so that only its date matters.
+  const tickText = (seconds: number): string =>
+    isBars ? timeText(seconds).slice(5, 10) : timeText(seconds).slice(11, 16);
   return {
     width,
     height,
     legend: { live: true },
     cursor: { drag: { x: false, y: false } },
-    scales: { y: { range: (_plot, _min, max) => [0, max > 0 ? max * 1.08 : 1] } },
-    axes: [axis, { ...axis, size: 70, values: (_plot, ticks) => ticks.map((tick) => format(tick)) }],
+    scales: {
+      x: { range: (_plot, min, max) => (isBars ? [min - daySeconds / 2, max + daySeconds / 2] : [min, max]) },
+      y: { range: (_plot, _min, max) => [0, max > 0 ? max * 1.08 : 1] },
+    },
+    axes: [
+      {
+        ...axis,
+        ...(isBars ? { incrs: [1, 2, 7, 14, 28, 56, 112].map((days) => days * daySeconds) } : {}),
+        size: 32,
+        values: (_plot, ticks) => ticks.map(tickText),
+      },
+      { ...axis, size: widthOf, values: (_plot, ticks) => ticks.map((tick) => format(tick)) },
+    ],
     series: [
-      {},
+      { label: 'Time', value: (_plot, seconds: number | null) => (seconds === null ? '–' : timeText(seconds)) },
       ...series.map(({ label, color: name }): uPlot.Series => ({
         label,
         stroke: color(name),
@@ -93,4 +108,10 @@ function chartOptions({ width, series, isBars, format, style }: ChartStyle): uPl
       })),
     ],
   };
+}
+
+/** The width in pixels that the labels of an axis need. */
+function widthOf(_plot: uPlot, labels: string[] | null): number {
+  const longest = Math.max(0, ...(labels ?? []).map(({ length }) => length));
+  return 24 + longest * 7;
 }

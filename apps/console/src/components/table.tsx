@@ -79,7 +79,9 @@ function Heading<Row>({ column, index, order, setOrder }: HeadingProps<Row>): JS
       ) : (
         <button type="button" class="sort" onClick={() => setOrder(next)}>
           {title}
-          <span aria-hidden="true">{isChosen ? (order.isDescending ? ' ↓' : ' ↑') : ' ↕'}</span>
+          <span class={isChosen ? undefined : 'weak'} aria-hidden="true">
+            {isChosen ? (order.isDescending ? ' ↓' : ' ↑') : ' ↕'}
+          </span>
         </button>
       )}
     </th>

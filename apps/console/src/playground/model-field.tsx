@@ -11,6 +11,9 @@ interface ModelFieldProps {
 /** The choice of a model. While there is none, the request leaves the choice to the service. */
 export function ModelField({ models, value, onChange }: ModelFieldProps): JSX.Element {
   const options: [string, string][] =
-    models === null || models.length === 0 ? [['', 'The default model']] : modelOptions(models);
-  return <SelectField label="Model" value={value} onChange={onChange} options={options} />;
+    models === null || models.length === 0
+      ? [['', models === null ? 'The default model' : 'None']]
+      : modelOptions(models);
+  const hint = models?.length === 0 ? 'No model of this kind is served.' : undefined;
+  return <SelectField label="Model" value={value} onChange={onChange} options={options} hint={hint} />;
 }

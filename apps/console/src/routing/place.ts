@@ -13,8 +13,8 @@ const sharedFilters = ['range', 'from', 'to', 'model', 'key', 'scope'];
 
 /** Reads the hash of an address, such as `#/requests/abc?range=7d`. */
 export function parseHash(hash: string): Place {
-  const [path = '', search = ''] = splitOnce(hash.replace(/^#?\/?/, ''), '?');
-  const [view = '', entry = ''] = splitOnce(path, '/');
+  const [path, search] = splitOnce(hash.replace(/^#?\/?/, ''), '?');
+  const [view, entry] = splitOnce(path, '/');
   const filters: Filters = {};
   for (const [name, value] of new URLSearchParams(search)) if (value !== '') filters[name] = value;
   return { view: decode(view), entry: entry === '' ? null : decode(entry), filters };

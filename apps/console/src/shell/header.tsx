@@ -71,7 +71,7 @@ function Account({ session }: { session: Session }): JSX.Element {
         {session.account.name}
         <br />
         <span class="weak">
-          {session.key.description} …{session.key.last6}, {session.role}
+          {session.key.description} <span class="nowrap">…{session.key.last6}</span>, {session.role}
         </span>
       </p>
       <label>

@@ -15,7 +15,7 @@ export interface SessionCookie {
   isSecure: boolean;
 }
 
-/** Returns what could be tokens of sessions in a `Cookie` header. */
+/** Returns what could be tokens of sessions in a header `cookie`. */
 export function sessionTokensIn(header: string | undefined): string[] {
   if (header?.includes(sessionCookiePrefix) !== true) return [];
   const pairs = header.split(';').map((pair) => pair.trim());

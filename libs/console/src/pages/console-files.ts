@@ -30,7 +30,7 @@ const types: Record<string, string> = {
 const compressible = /^(text\/|application\/json|image\/svg)/;
 
 /** The bundler names files like `index-B8x0QkYt.js`. */
-const hashedName = /-[\w-]{8,}\.[a-z0-9]+$/;
+const hashedName = /-[\w-]{8}\.[a-z0-9]+$/;
 
 const indexName = 'index.html';
 

@@ -1,33 +1,35 @@
-import type { Block, ListItem } from './blocks.js';
+import type { Block } from './blocks.js';
 import type { Inline } from './inline.js';
+import type { Outline } from './outline.js';
 
 /* Builds nodes of a page. Text only ever becomes text nodes, so no answer can add elements, handlers or styles. */
 
-export function buildBlocks(page: Document, blocks: readonly Block[]): Node[] {
-  return blocks.map((block) => buildBlock(page, block));
+type List = Extract<Block, { type: 'list' }>;
+
+export function buildBlocks(page: Document, blocks: readonly Block[], outline: Outline): Node[] {
+  return blocks.map((block) => buildBlock(page, block, outline));
 }
 
-function buildBlock(page: Document, block: Block): Node {
+function buildBlock(page: Document, block: Block, outline: Outline): Node {
   switch (block.type) {
     case 'heading':
-      // The headings of an answer come below those of the page.
-      return element(page, `h${Math.min(block.level + 3, 6)}`, buildInline(page, block.children));
+      return element(page, `h${outline.place(block.level)}`, buildInline(page, block.children));
     case 'paragraph':
       return element(page, 'p', buildInline(page, block.children));
     case 'rule':
       return page.createElement('hr');
     case 'quote':
-      return element(page, 'blockquote', buildBlocks(page, block.blocks));
+      return element(page, 'blockquote', buildBlocks(page, block.blocks, outline));
     case 'list':
-      return buildList(page, block.start, block.items);
+      return buildList(page, block, outline);
     case 'table':
       return buildTable(page, block.head, block.rows);
   }
 }
 
-function buildList(page: Document, start: number | null, items: readonly ListItem[]): Node {
+function buildList(page: Document, { start, items }: List, outline: Outline): Node {
   const children = items.map((item) =>
-    element(page, 'li', [...buildInline(page, item.children), ...buildBlocks(page, item.blocks)]),
+    element(page, 'li', [...buildInline(page, item.children), ...buildBlocks(page, item.blocks, outline)]),
   );
   const list = element(page, start === null ? 'ul' : 'ol', children);
   if (start !== null && start !== 1) list.setAttribute('start', String(start));

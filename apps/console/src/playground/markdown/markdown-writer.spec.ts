@@ -42,9 +42,14 @@ const answer = [
 ].join('\n');
 
 describe('MarkdownWriter', () => {
+  it('gives headings levels without gaps, below that of the page', () => {
+    const levels = (text: string) => [...render(text).matchAll(/<h(\d)>/g)].map(([, level]) => Number(level));
+    expect(levels('### a\n\n##### b\n\n### c\n\n# d\n\n## e\n\n###### f')).toEqual([2, 3, 2, 2, 3, 4]);
+  });
+
   it('writes the blocks of an answer', () => {
     expect(render(answer)).toBe(
-      '<h4>Title</h4>' +
+      '<h2>Title</h2>' +
         '<p>First <em>line</em> with <strong>bold</strong>, <code>code</code> and <del>gone</del><br>second line</p>' +
         '<ul><li>one<ul><li>inner</li></ul></li><li>two</li></ul><ol start="3"><li>three</li></ol>' +
         '<blockquote><p>quoted<br>more</p></blockquote>' +
@@ -111,9 +116,8 @@ describe('hostile Markdown', () => {
     writer.append(text);
     writer.end();
     const names = new Set([...target.querySelectorAll('*')].map(({ localName }) => localName));
-    const known = 'div p a br h4 h5 h6 ul ol li blockquote pre code table thead tbody tr th td strong em del hr'.split(
-      ' ',
-    );
+    const known =
+      'div p a br h2 h3 h4 h5 h6 ul ol li blockquote pre code table thead tbody tr th td strong em del hr'.split(' ');
     expect([...names].filter((name) => !known.includes(name))).toEqual([]);
     for (const element of target.querySelectorAll('*')) {
       const attributes = [...element.attributes].map(({ name }) => name);

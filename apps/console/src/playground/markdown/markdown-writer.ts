@@ -1,5 +1,6 @@
 import { parseBlocks } from './blocks.js';
 import { buildBlocks } from './build-nodes.js';
+import { Outline } from './outline.js';
 
 /** A paragraph longer than this is closed and continued, so that an append never renders more again. */
 const maxOpenLength = 4000;
@@ -22,6 +23,7 @@ export class MarkdownWriter {
   private partial = '';
   private openElement: HTMLElement | null = null;
   private code: OpenCode | null = null;
+  private readonly outline = new Outline();
 
   constructor(
     private readonly target: HTMLElement,
@@ -120,7 +122,7 @@ export class MarkdownWriter {
       this.openElement = this.page.createElement('div');
       this.target.append(this.openElement);
     }
-    this.openElement.replaceChildren(...buildBlocks(this.page, parseBlocks(lines)));
+    this.openElement.replaceChildren(...buildBlocks(this.page, parseBlocks(lines), this.outline));
   }
 }
 

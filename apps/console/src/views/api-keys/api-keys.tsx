@@ -7,8 +7,8 @@ import { ConfirmButton } from '../../components/confirm-button.js';
 import { PlaceLink } from '../../components/place-link.js';
 import { Failure, QueryView } from '../../components/states.js';
 import { type Column, Table } from '../../components/table.js';
+import { Time } from '../../components/time.js';
 import { decimalOf, formatMoney, parseNanos } from '../../format/money.js';
-import { formatTime } from '../../format/time.js';
 import type { ViewProps } from '../../shell/view-props.js';
 import { CreateKey } from './create-key.js';
 import type { ApiKey } from './key-responses.js';
@@ -61,9 +61,9 @@ export function ApiKeys({ session }: ViewProps): JSX.Element {
 
 const keyColumns: Column<ApiKey>[] = [
   { title: 'Description', cell: ({ description }) => description, sort: ({ description }) => description },
-  { title: 'Key', cell: ({ last6Chars }) => <code>…{last6Chars}</code> },
+  { title: 'Key', cell: ({ last6Chars }) => <code class="nowrap">…{last6Chars}</code> },
   { title: 'Type', cell: ({ apiKeyType }) => apiKeyType.toLowerCase(), sort: ({ apiKeyType }) => apiKeyType },
-  { title: 'Limit', cell: limitText, isNumber: true },
+  { title: 'Limit', cell: limitText },
   {
     title: 'Spent in 7 days',
     cell: ({ id, usage }) => (
@@ -74,11 +74,11 @@ const keyColumns: Column<ApiKey>[] = [
     sort: ({ usage }) => (usage === undefined ? null : parseNanos(usage.trailingSevenDays.usd)),
     isNumber: true,
   },
-  { title: 'Last used', cell: ({ lastUsedAt }) => formatTime(lastUsedAt), sort: ({ lastUsedAt }) => lastUsedAt },
-  { title: 'Created', cell: ({ createdAt }) => formatTime(createdAt), sort: ({ createdAt }) => createdAt },
+  { title: 'Last used', cell: ({ lastUsedAt }) => <Time at={lastUsedAt} />, sort: ({ lastUsedAt }) => lastUsedAt },
+  { title: 'Created', cell: ({ createdAt }) => <Time at={createdAt} />, sort: ({ createdAt }) => createdAt },
   {
     title: 'Expires',
-    cell: ({ expiresAt }) => (expiresAt === null ? 'never' : formatTime(expiresAt)),
+    cell: ({ expiresAt }) => (expiresAt === null ? 'never' : <Time at={expiresAt} />),
     sort: ({ expiresAt }) => expiresAt,
   },
 ];

@@ -7,8 +7,8 @@ import { PlaceLink } from '../../components/place-link.js';
 import { Paging } from '../../components/paging.js';
 import { QueryView } from '../../components/states.js';
 import { type Column, Table } from '../../components/table.js';
+import { Time } from '../../components/time.js';
 import { formatMoney, parseNanos } from '../../format/money.js';
-import { formatTime } from '../../format/time.js';
 
 const refreshMs = 30_000;
 
@@ -51,9 +51,9 @@ export function Billing(): JSX.Element {
 }
 
 const columns: Column<BillingEntry>[] = [
-  { title: 'Time', cell: ({ at }) => formatTime(at), sort: ({ at }) => at },
+  { title: 'Time', cell: ({ at }) => <Time at={at} />, sort: ({ at }) => at },
   { title: 'Kind', cell: ({ kind }) => kind, sort: ({ kind }) => kind },
-  { title: 'Position', cell: ({ sku, note }) => sku ?? note ?? '–' },
+  { title: 'Position', cell: ({ sku, note }) => sku ?? (note === null || note === '' ? '–' : note) },
   {
     title: 'Amount',
     cell: ({ amount, currency }) => formatMoney(amount, currency),

@@ -5,6 +5,7 @@ import { CopyButton } from '../../components/copy-button.js';
 import { PlaceLink } from '../../components/place-link.js';
 import { QueryView } from '../../components/states.js';
 import { Table } from '../../components/table.js';
+import { Time } from '../../components/time.js';
 import { formatTime } from '../../format/time.js';
 import type { Character, ReviewPage } from './character-responses.js';
 
@@ -69,7 +70,7 @@ function Reviews({ path }: { path: string }): JSX.Element {
               { title: 'Rating', cell: ({ rating }) => `${rating} of 5`, sort: ({ rating }) => rating, isNumber: true },
               { title: 'Message', cell: ({ message }) => message ?? '–' },
               { title: 'By', cell: ({ username }) => username },
-              { title: 'Time', cell: ({ createdAt }) => formatTime(createdAt) },
+              { title: 'Time', cell: ({ createdAt }) => <Time at={createdAt} /> },
             ]}
           />
           <p class="pages">

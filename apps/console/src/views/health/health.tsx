@@ -44,15 +44,18 @@ function LedgerCheck({ ledger }: Pick<HealthResponse, 'ledger'>): JSX.Element {
     );
   }
   const { verifiedAt, tookMs, ok, findings } = ledger;
+  const cases = findings.filter(({ count }) => count !== 0);
   return (
     <>
       <p>
-        Ledger <Badge state={ok ? 'ok' : 'error'} />, verified {formatTime(verifiedAt)} in {formatDuration(tookMs)}.
+        Ledger <Badge state={ok ? 'ok' : 'error'} />, verified {formatTime(verifiedAt)} in {formatDuration(tookMs)}:{' '}
+        {formatCount(findings.length)} rules,{' '}
+        {cases.length === 0 ? 'and all hold' : `${formatCount(cases.length)} broken`}.
       </p>
-      {findings.length > 0 && (
+      {cases.length > 0 && (
         <Table
           caption="Findings in the ledger"
-          rows={findings}
+          rows={cases}
           rowKey={({ check }) => check}
           empty="None."
           columns={[

@@ -2,6 +2,7 @@ import type { JSX } from 'preact';
 import { useQuery } from '../../api/use-query.js';
 import { QueryView } from '../../components/states.js';
 import { Table } from '../../components/table.js';
+import { Time } from '../../components/time.js';
 import { formatCount } from '../../format/numbers.js';
 import { formatTime } from '../../format/time.js';
 
@@ -42,7 +43,7 @@ export function Limits(): JSX.Element {
             rowKey={({ index }) => String(index)}
             empty="No request was refused for a limit."
             columns={[
-              { title: 'Time', cell: ({ timestamp }) => formatTime(timestamp), sort: ({ timestamp }) => timestamp },
+              { title: 'Time', cell: ({ timestamp }) => <Time at={timestamp} />, sort: ({ timestamp }) => timestamp },
               { title: 'Model', cell: ({ modelId }) => modelId || 'none', sort: ({ modelId }) => modelId },
               { title: 'Limit', cell: ({ rateLimitType }) => reasons[rateLimitType] ?? rateLimitType },
               { title: 'API key id', cell: ({ apiKeyId }) => <code>{apiKeyId}</code> },

@@ -94,7 +94,7 @@ function ModelActions({ model: { id, state, placements }, change, isBusy }: Mode
     <span class="buttons">
       <button
         type="button"
-        aria-label={isDisabled ? `Bring ${id} online` : `Take ${id} offline`}
+        aria-label={isDisabled ? `Bring online: ${id}` : `Take offline: ${id}`}
         disabled={isBusy}
         onClick={() => change(id, 'state', { method: 'POST', body: { enabled: isDisabled } })}
       >

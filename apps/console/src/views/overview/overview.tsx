@@ -49,7 +49,7 @@ function OverviewFigures({ overview, isOperator }: { overview: OverviewResponse;
   return (
     <Figures>
       <Figure
-        label="Requests in the last hour"
+        label="Requests, last hour"
         value={
           <PlaceLink view="requests" filters={today}>
             {formatCount(count)}

@@ -44,8 +44,9 @@ function WorkerPanel({ worker, reload }: { worker: WorkerRow; reload: () => void
         {id} <Badge state={state} />
       </h3>
       <p>
-        {[host, pod, version].filter((text) => text !== null).join(', ')} {pools.length > 0 && `in ${pools.join(', ')}`}
-        , since {formatTime(since)}. {formatCount(running)} of {formatCount(slots)} slots in use.
+        {[host, pod, version].filter((text) => text !== null).join(', ')}
+        {pools.length > 0 && ` in ${pools.join(', ')}`}, since {formatTime(since)}. {formatCount(running)} of{' '}
+        {formatCount(slots)} slots in use.
       </p>
       {worker.devices.map((device) => (
         <DeviceMemory key={device.name} device={device} />

@@ -10,9 +10,10 @@ import { Paging } from '../../components/paging.js';
 import { PlaceLink } from '../../components/place-link.js';
 import { QueryView } from '../../components/states.js';
 import { type Column, Table } from '../../components/table.js';
+import { Time } from '../../components/time.js';
 import { formatMoney, parseNanos } from '../../format/money.js';
 import { formatCount } from '../../format/numbers.js';
-import { formatDuration, formatTime } from '../../format/time.js';
+import { formatDuration } from '../../format/time.js';
 import type { Filters } from '../../routing/place.js';
 import { rangeOf, viewerZone } from '../../routing/range.js';
 import { setFilters } from '../../routing/use-place.js';
@@ -97,7 +98,7 @@ function requestColumns(filters: Filters): Column<RequestRow>[] {
       title: 'Time',
       cell: ({ id, createdAt }) => (
         <PlaceLink view="requests" entry={id} filters={filters}>
-          {formatTime(createdAt)}
+          <Time at={createdAt} />
         </PlaceLink>
       ),
       sort: ({ createdAt }) => createdAt,
@@ -106,10 +107,9 @@ function requestColumns(filters: Filters): Column<RequestRow>[] {
     { title: 'Type', cell: ({ type }) => type, sort: ({ type }) => type },
     { title: 'State', cell: (row) => <StateCell row={row} />, sort: ({ state }) => state },
     number('Queued', ({ queuedMs }) => queuedMs, formatDuration),
-    number('On the worker', ({ executionMs }) => executionMs, formatDuration),
+    number('Worker', ({ executionMs }) => executionMs, formatDuration),
     number('Total', ({ totalMs }) => totalMs, formatDuration),
-    number('Prompt', ({ promptTokens }) => promptTokens, formatCount),
-    number('Cached', ({ cachedTokens }) => cachedTokens, formatCount),
+    { ...number('Prompt', ({ promptTokens }) => promptTokens, formatCount), cell: promptText },
     number('Output', ({ completionTokens }) => completionTokens, formatCount),
     {
       title: 'Spend',
@@ -118,6 +118,11 @@ function requestColumns(filters: Filters): Column<RequestRow>[] {
       isNumber: true,
     },
   ];
+}
+
+function promptText({ promptTokens, cachedTokens }: RequestRow): string {
+  const cached = cachedTokens === null || cachedTokens === 0 ? '' : ` (${formatCount(cachedTokens)} cached)`;
+  return `${formatCount(promptTokens)}${cached}`;
 }
 
 function StateCell({ row: { state, errorCode } }: { row: RequestRow }): JSX.Element {

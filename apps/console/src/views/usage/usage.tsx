@@ -83,7 +83,7 @@ function SpendPerDay({
       times={times}
       series={series}
       isBars
-      format={(value) => `$${value.toPrecision(3)}`}
+      format={(value) => formatMoney(value.toFixed(9), currency)}
     />
   );
 }
@@ -107,7 +107,7 @@ function UsageTable({ data, groupBy, filters }: UsageTableProps): JSX.Element {
           title,
           cell: ({ key, label }) => (
             <PlaceLink view="requests" filters={requestsOf(groupBy, key, filters)}>
-              {label}
+              {groupBy === 'day' ? <span class="nowrap">{label}</span> : label}
             </PlaceLink>
           ),
           sort: ({ label }) => label,

@@ -74,7 +74,7 @@ export class OverviewService {
 
   private async models(): Promise<OverviewResponse['models']> {
     const models = await this.registry.list('all');
-    const offline = models.filter(({ model_spec: { offline: isOffline } }) => isOffline === true).length;
+    const offline = models.filter(({ model_spec: { offline: isOffline } }) => isOffline).length;
     return { online: models.length - offline, offline };
   }
 
