@@ -1,5 +1,5 @@
 export * from './api.config.js';
-export * from './base.config.js';
+export { DatabaseConfig } from './base.config.js';
 export * from './child-environment.js';
 export * from './cli.config.js';
 export * from './load-config.js';
@@ -8,6 +8,7 @@ export * from './limits.config.js';
 export type { MemoryBudgetSetting } from './memory-budget.js';
 export * from './nearest-names.js';
 export * from './ops.config.js';
+export { outgoingProxy } from './outgoing-proxy.js';
 export type { PaymentExecutionNetwork } from './payment.variables.js';
 export { type RpcNetworkName, rpcNetworkNames, type RpcSettings, type RpcUpstreamSettings } from './rpc.variables.js';
 export { forgetPostgresVariables } from './postgres-variables.js';
