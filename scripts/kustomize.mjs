@@ -16,10 +16,10 @@ const carrier = {
 
 /** Returns the command that renders a kustomization, with words separated by spaces. Throws if there is none. */
 export async function findKustomize() {
-  const usual = process.env.SLUICE_TEST_KUSTOMIZE
+  const known = process.env.SLUICE_TEST_KUSTOMIZE
     ? [process.env.SLUICE_TEST_KUSTOMIZE]
     : ['kubectl kustomize', 'kustomize build'];
-  return usual.find(renders) ?? `${await carriedProgram('kubectl')} kustomize`;
+  return known.find(renders) ?? `${await carriedProgram('kubectl')} kustomize`;
 }
 
 /** Old versions (kubectl before 1.22) do not support components and would render something else. */

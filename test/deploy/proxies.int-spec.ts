@@ -199,9 +199,17 @@ describe.each(proxies.filter(isInstalled).map((proxy) => [proxy.name, proxy] as 
       expect(seen?.headers['traceparent']).toBeUndefined();
     });
 
-    it('forwards the api and its documentation, and nothing else', async () => {
-      for (const path of ['/docs', '/docs/start.js']) expect((await ask(port, path)).status, path).toBe(200);
-      for (const path of ['/metrics', '/health/ready', '/', '/apix'])
+    it('forwards the api, its documentation and the console, and nothing else', async () => {
+      const pages = [
+        '/docs',
+        '/docs/start.js',
+        '/console',
+        '/console/',
+        '/console/assets/index.js',
+        '/console/session',
+      ];
+      for (const path of pages) expect((await ask(port, path)).status, path).toBe(200);
+      for (const path of ['/metrics', '/health/ready', '/', '/apix', '/consoles'])
         expect((await ask(port, path)).status, path).toBe(404);
     });
 

@@ -91,6 +91,12 @@ describe('the chart', { timeout: 120_000 }, () => {
     expect(comparable(monitor)).toEqual(comparable(expected));
   });
 
+  it('forwards the api, the pages of the console and the api that they read', () => {
+    const [ingress] = ofKind(renderChart(['production']), 'Ingress');
+    for (const path of ['/api/v1', '/api/admin/v1', '/console', '/docs'])
+      expect(JSON.stringify(ingress)).toContain(`"path":"${path}"`);
+  });
+
   it('asks for the metrics of its own namespace', () => {
     const manifests = renderChart(['production'], { namespace: 'staging' });
     const policy = scalingPolicies.find(({ name }) => name.includes('own namespace')) ?? expect.fail('no policy');
