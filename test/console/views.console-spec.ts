@@ -222,7 +222,7 @@ describe('hostile text', () => {
       await page.getByText('is shown only here').waitFor();
       await page.getByRole('cell', { name: hostile, exact: true }).waitFor();
       await openView(page, platform.origin, 'usage');
-      expect(await page.getByLabel('API key').textContent()).toContain(hostile);
+      await expect.poll(() => page.getByLabel('API key').textContent()).toContain(hostile);
       await openView(page, platform.origin, 'characters/hostile');
       expect(await page.locator('main').textContent()).toContain(hostile);
       expect(await page.locator('main img, main b').count()).toBe(0);
