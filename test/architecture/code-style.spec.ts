@@ -61,7 +61,9 @@ describe('production code', () => {
 
 describe('tests', () => {
   const tests = sources.filter((path) =>
-    /\.(spec|int-spec|e2e-spec|fault-spec|models-spec|nightly-spec|chains-spec|clients-spec|console-spec)\.ts$/.test(path),
+    /\.(spec|int-spec|e2e-spec|fault-spec|models-spec|nightly-spec|chains-spec|clients-spec|console-spec)\.ts$/.test(
+      path,
+    ),
   );
 
   it('all run: none is focused, skipped or left for later', () => {
