@@ -115,6 +115,15 @@ describe('the session of a browser', () => {
     expect((await call('/console/session', { headers })).status).toBe(401);
   });
 
+  it('ends with the text of an earlier one, too: another tab has signed in since', async () => {
+    const earlier = await signIn({ apiKey: keys.adminKey });
+    const { headers } = await signIn({ apiKey: keys.adminKey });
+    const stale = { cookie: headers['cookie'] ?? '', 'x-sluice-csrf': earlier.headers['x-sluice-csrf'] ?? '' };
+    expect((await call('/console/session', { method: 'DELETE', headers: stale })).status).toBe(204);
+    expect((await call('/api/v1/api_keys', { headers })).status).toBe(401);
+    expect((await call('/api/v1/api_keys', { headers: earlier.headers })).status).toBe(200);
+  });
+
   it('begins once with a link, and is marked Secure over TLS', async () => {
     const link = (await new ConsoleLinksService(new ConsoleSessionsRepository(prisma)).create()) ?? '';
     const sign = { method: 'POST', payload: { token: link.split('/').at(-1) } } as const;

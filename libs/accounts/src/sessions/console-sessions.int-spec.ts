@@ -96,6 +96,15 @@ describe('a session of the console', () => {
     expect(await prisma.consoleSession.count({ where: { apiKeyId: record.id } })).toBe(0);
   });
 
+  it('pushes the oldest one of its key out when there are too many', async () => {
+    const { key, id } = await newAdminKey();
+    const tokens: string[] = [];
+    for (let count = 0; count < 23; count += 1) tokens.push(await sessions.openWithKey(key));
+    expect(await prisma.consoleSession.count({ where: { apiKeyId: id } })).toBe(20);
+    expect(await sessions.find(tokens[0] ?? '')).toBeNull();
+    expect(await sessions.find(tokens.at(-1) ?? '')).not.toBeNull();
+  });
+
   it('is refused while its account is suspended', async () => {
     const { key, accountId } = await newAdminKey();
     const token = await sessions.openWithKey(key);

@@ -5,6 +5,8 @@ import type { ApiKeyKind } from '../api-key.js';
 
 /** How long a session lasts, in ms. */
 export const sessionMs = 12 * 3_600_000;
+/** Open sessions of one key: a key that is signed in again and again fills no table. */
+const maxSessionsPerKey = 20;
 /** How long a one-time link can be used, in ms. */
 export const linkMs = 10 * 60_000;
 
@@ -25,9 +27,13 @@ export interface SessionRow {
 export class ConsoleSessionsRepository {
   constructor(private readonly prisma: PrismaService) {}
 
-  /** Opens a session; it ends with the key at the latest. */
+  /** Opens a session; it ends with the key at the latest. Of a key's sessions, the newest stay. */
   async insert(tokenHash: Uint8Array<ArrayBuffer>, apiKeyId: string): Promise<void> {
-    // SQL: the database's clock dates the session.
+    // SQL: the database's clock dates the session; Prisma cannot delete what is behind an offset.
+    await this.prisma.$executeRaw`
+      DELETE FROM console_sessions WHERE token_hash IN (
+        SELECT token_hash FROM console_sessions WHERE api_key_id = ${apiKeyId}::uuid
+         ORDER BY created_at DESC OFFSET ${maxSessionsPerKey - 1}::int)`;
     await this.prisma.$executeRaw`
       INSERT INTO console_sessions (token_hash, api_key_id, expires_at)
       SELECT ${tokenHash}::bytea, id, LEAST(now() + ${sessionMs}::float8 * interval '1 ms', expires_at)
@@ -67,8 +73,9 @@ export class ConsoleSessionsRepository {
        WHERE token_hash = ${tokenHash} AND last_seen_at < now() - interval '1 minute'`;
   }
 
-  async delete(tokenHash: Uint8Array<ArrayBuffer>): Promise<void> {
-    await this.prisma.consoleSession.deleteMany({ where: { tokenHash } });
+  /** Returns whether there was one. */
+  async delete(tokenHash: Uint8Array<ArrayBuffer>): Promise<boolean> {
+    return (await this.prisma.consoleSession.deleteMany({ where: { tokenHash } })).count > 0;
   }
 
   async insertLink(tokenHash: Uint8Array<ArrayBuffer>, apiKeyId: string): Promise<void> {

@@ -86,8 +86,8 @@ export class ConsoleSessionsService {
   /** Ends a session everywhere within 5 s. An unknown one is no error. */
   async end(token: string): Promise<void> {
     if (!looksLikeSessionToken(token)) return;
-    await this.repository.delete(hashSessionToken(token));
-    this.keys.clear();
+    // Texts that were never a session empty no cache.
+    if (await this.repository.delete(hashSessionToken(token))) this.keys.clear();
   }
 
   private async open({ apiKeyId }: Caller): Promise<string> {

@@ -53,7 +53,7 @@ export class UsageAnalyticsRepository {
         FROM fine
        GROUP BY GROUPING SETS ((date, is_diem), (model_id, sku, is_diem), (date, model_id, is_diem),
                                (api_key_id, model_id, sku, is_diem), (date, api_key_id, is_diem))`;
-    const bound = { timeoutMs, workMemMb, message: tooMuchUsage };
+    const bound = { owner: accountId, timeoutMs, workMemMb, message: tooMuchUsage };
     return boundedRead(this.prisma, bound, (transaction) => transaction.$queryRaw<UsageSum[]>(sums));
   }
 

@@ -66,7 +66,7 @@ export class UsageReportRepository {
              COALESCE(r.completion, 0)::text AS "completionTokens", COALESCE(c.spend, 0)::text AS "spendNano",
              COALESCE(c.diem, 0)::text AS "diemNano"
         FROM charges c FULL JOIN ended r ON r.key = c.key`;
-    const rows = await boundedRead(this.prisma, { timeoutMs, workMemMb }, (transaction) =>
+    const rows = await boundedRead(this.prisma, { owner: selection.accountId, timeoutMs, workMemMb }, (transaction) =>
       transaction.$queryRaw<TextRow[]>(statement),
     );
     return rows.map(figuresOf);

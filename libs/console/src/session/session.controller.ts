@@ -52,8 +52,9 @@ export class SessionController {
     refuseOtherSites(http.request);
     const tokens = sessionTokensIn(headers.cookie);
     const csrf = headers[csrfHeader];
-    // Without the text, a page that has lost it can still sign out, of whatever the browser sends along.
-    const own = typeof csrf === 'string' ? tokens.filter((token) => this.sessions.isCsrfTextOf(token, csrf)) : tokens;
+    // A page without the text, or with that of an earlier session, signs out of whatever the browser sends along.
+    const matching = tokens.filter((token) => typeof csrf === 'string' && this.sessions.isCsrfTextOf(token, csrf));
+    const own = matching.length > 0 ? matching : tokens;
     for (const token of own) await this.sessions.end(token);
     http.setHeaders({ 'cache-control': 'no-store' });
   }

@@ -43,7 +43,7 @@ export class JobActivityRepository {
   /** Rejects with `REQUEST_TIMEOUT`. */
   async lastHour(scope: ActivityScope): Promise<JobActivity> {
     const where = conditionsOf(scope);
-    return boundedRead(this.prisma, { timeoutMs }, async (transaction) => {
+    return boundedRead(this.prisma, { owner: scope.accountId, timeoutMs }, async (transaction) => {
       const rows = await transaction.$queryRaw<(ActiveMinute & { tokens: number })[]>(Prisma.sql`
         SELECT date_trunc('minute', finished_at) AS minute, count(*)::int AS requests,
                count(*) FILTER (WHERE state IN ('failed', 'expired'))::int AS errors,

@@ -60,7 +60,7 @@ export class RequestListRepository {
 
   /** Returns up to `limit` requests behind a position. Rejects with `REQUEST_TIMEOUT`. */
   async page(filter: RequestFilter, after: RequestPosition | null, limit: number): Promise<RequestRow[]> {
-    return boundedRead(this.prisma, { timeoutMs }, async (transaction) => {
+    return boundedRead(this.prisma, { owner: filter.accountId, timeoutMs }, async (transaction) => {
       const open =
         after?.isOpen === false ? [] : await transaction.$queryRaw<RequestRow[]>(openRows(filter, after, limit));
       if (open.length >= limit) return open;
