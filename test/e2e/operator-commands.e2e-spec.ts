@@ -28,8 +28,9 @@ describe.each(transportsFor('postgres'))('operator commands with the queue in %s
   let platform: Platform;
 
   beforeAll(async () => {
-    // One slot takes two jobs; a third one waits in the queue.
-    platform = await startPlatform({ transport, env: { SLUICE_SLOTS: '1', POD_NAME: 'worker-pod-7' } });
+    // One slot takes two jobs; a third one waits in the queue, and no comment begins its stream meanwhile.
+    const env = { SLUICE_SLOTS: '1', POD_NAME: 'worker-pod-7', SLUICE_KEEP_ALIVE_MS: '300000' };
+    platform = await startPlatform({ transport, env });
   });
 
   afterAll(() => platform?.stop());
@@ -74,7 +75,7 @@ describe.each(transportsFor('postgres'))('operator commands with the queue in %s
   }
 
   /** Longer than several commands take to start on a busy machine; each job is cancelled. */
-  const slow = '[[tokens=200 delay=500]]';
+  const slow = '[[tokens=200 delay=1000]]';
 
   it.each([true, false])(
     'cancel jobs that run and that wait; their clients are told at once (stream: %s)',
