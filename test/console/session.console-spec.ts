@@ -89,6 +89,12 @@ describe('signing in', () => {
     const other = await newContext(browser);
     try {
       const secondPage = await other.newPage();
+      // The answer whether there is a session comes after that of the link.
+      const refused = secondPage.waitForResponse((response) => response.request().method() === 'POST');
+      await secondPage.route('**/console/session', async (route) => {
+        if (route.request().method() === 'GET') await refused;
+        await route.continue();
+      });
       await secondPage.goto(link);
       await secondPage.getByRole('alert').waitFor();
       expect(secondPage.url()).not.toContain(link.split('/').at(-1));

@@ -17,17 +17,19 @@ const retryMs = 3000;
 export function App(): JSX.Element {
   const [state, setState] = useState(sessionState);
   const [error, setError] = useState<RequestError | null>(null);
+  const [signInFailure, setSignInFailure] = useState<RequestError | null>(null);
   const place = usePlace();
   useEffect(() => onSession(setState), []);
   useEffect(() => keepTrying(setError), []);
 
+  const attempt = { failure: signInFailure, onFailure: setSignInFailure };
   // A one-time link signs in whoever opens it, also instead of an older session.
-  if (place.view === 'sign-in') return <SignIn reason={null} token={place.entry} />;
+  if (place.view === 'sign-in') return <SignIn reason={null} token={place.entry} {...attempt} />;
   switch (state.state) {
     case 'unknown':
       return <main class="sign-in">{error === null ? <Loading /> : <Failure error={error} />}</main>;
     case 'signed-out':
-      return <SignIn reason={state.reason} token={null} />;
+      return <SignIn reason={state.reason} token={null} {...attempt} />;
     case 'signed-in':
       return <SignedIn session={state.session} place={place} />;
   }

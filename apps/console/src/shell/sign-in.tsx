@@ -11,24 +11,26 @@ interface SignInProps {
   reason: string | null;
   /** Of a one-time link. */
   token: string | null;
+  /** Why the last attempt failed. The caller keeps it: the address changes with the attempt of a link. */
+  failure: RequestError | null;
+  onFailure: (failure: RequestError | null) => void;
 }
 
 /** Exchanges an API key for a session. The page does not keep the key. */
-export function SignIn({ reason, token }: SignInProps): JSX.Element {
+export function SignIn({ reason, token, failure, onFailure }: SignInProps): JSX.Element {
   const [apiKey, setApiKey] = useState('');
-  const [error, setError] = useState<RequestError | null>(null);
   const [isBusy, setBusy] = useState(token !== null);
 
   const exchange = (credentials: { apiKey: string } | { token: string }): void => {
     setBusy(true);
-    setError(null);
+    onFailure(null);
     signIn(credentials).then(
       () => {
         setApiKey('');
         if (token !== null) forgetToken();
       },
-      (failure: unknown) => {
-        setError(toRequestError(failure));
+      (error: unknown) => {
+        onFailure(toRequestError(error));
         setBusy(false);
         if (token !== null) forgetToken();
       },
@@ -49,7 +51,7 @@ export function SignIn({ reason, token }: SignInProps): JSX.Element {
           {reason}
         </p>
       )}
-      {error !== null && <Failure error={error} />}
+      {failure !== null && <Failure error={failure} />}
       {isBusy && <Loading what="Signing in" />}
       <form
         onSubmit={(event) => {
