@@ -465,8 +465,8 @@ describe.each(transports)('jobs over $kind', ({ kind }) => {
     await requeue().run();
     await processResults();
     const seen: string[] = [];
-    // The other one looks at it first, and puts it off.
     await expect.poll(() => first!.membership.list().map(({ processId }) => processId)).toContain('worker-2');
+    // The other one looks at it first, and puts it off.
     for (const [name, worker] of Object.entries({ 'worker-1': first, 'worker-2': second })) {
       const handler = async () => (seen.push(name), { usage, cancelled: false, executionMs: 12 });
       consumers.push(await worker!.consume({ definition: echoJob, modelId: opened.modelId, handler }));
