@@ -30,6 +30,11 @@ describe('production code', () => {
     expect(stray.filter((place) => !allowed.test(place))).toEqual([]);
   });
 
+  it('counts processors within the quota of the control group', () => {
+    const stray = violations(/\bavailableParallelism\b/);
+    expect(stray.filter((place) => !place.startsWith('libs/platform/src/process/available-processors.'))).toEqual([]);
+  });
+
   it('throws PlatformError, never framework exceptions', () => {
     const pattern = /new (BadRequest|NotFound|Unauthorized|Forbidden|InternalServerError|Http|Conflict)Exception\(/;
     expect(violations(pattern)).toEqual([]);
@@ -61,7 +66,9 @@ describe('production code', () => {
 
 describe('tests', () => {
   const tests = sources.filter((path) =>
-    /\.(spec|int-spec|e2e-spec|fault-spec|models-spec|nightly-spec|chains-spec|clients-spec|console-spec)\.ts$/.test(path),
+    /\.(spec|int-spec|e2e-spec|fault-spec|models-spec|nightly-spec|chains-spec|clients-spec|console-spec)\.ts$/.test(
+      path,
+    ),
   );
 
   it('all run: none is focused, skipped or left for later', () => {

@@ -1,5 +1,6 @@
 import { PlatformError } from '#common';
 import { errorText } from '#common/values';
+import { plainReason } from '../runtime/ort-session.js';
 import type { HostLoadOptions, LoadedEngine } from '../contract/engine-loader.js';
 
 export interface LoadSteps {
@@ -10,37 +11,49 @@ export interface LoadSteps {
 
 /**
  * Loads a model on the first provider of the list on which it also runs: a provider may take a graph and then lack an
- * operator or a type, which shows at the first run. `providerNote` tells why others were skipped. Rejects with the
+ * operator or a type, which shows at the first run only. `providerNote` tells why others were skipped. Rejects with the
  * reasons of all of them.
  */
-export async function loadOnProvider(options: HostLoadOptions, { load, firstRun }: LoadSteps): Promise<LoadedEngine> {
+export async function loadOnProvider(options: HostLoadOptions, steps: LoadSteps): Promise<LoadedEngine> {
+  try {
+    return await loadAndRun(options, steps);
+  } catch (error) {
+    // The runtime gives a reason for a run that failed, also for one that was part of the load.
+    if (options.providers.length < 2 || reasonOf(error) === undefined) throw error;
+  }
   const skipped: string[] = [];
-  for (let providers = options.providers; ;) {
-    const loaded = await load({ ...options, providers }).catch((error: unknown) => {
-      throw withReasons(error, skipped);
-    });
-    const notes = [...skipped, ...(loaded.providerNote === null ? [] : [loaded.providerNote])];
+  for (const provider of options.providers) {
     try {
-      await firstRun(loaded);
-      return { ...loaded, providerNote: notes.length === 0 ? null : notes.join('; ') };
+      const loaded = await loadAndRun({ ...options, providers: [provider] }, steps);
+      return { ...loaded, providerNote: skipped.length === 0 ? null : skipped.join('; ') };
     } catch (error) {
-      const later = providers.slice(providers.indexOf(loaded.provider) + 1);
-      if (later.length === 0 || !providers.includes(loaded.provider)) throw withReasons(error, notes);
-      await loaded.engine.close();
-      skipped.splice(0, Infinity, ...notes, `${loaded.provider} skipped: its first run failed: ${explainError(error)}`);
-      providers = later;
+      skipped.push(`${provider} skipped: ${reasonOf(error) ?? plainReason(causeOf(error))}`);
     }
   }
+  const reason = skipped.join('; ');
+  throw new PlatformError('INFERENCE_FAILED', 'The model runs on none of the providers.', null, { reason });
 }
 
-/** The message of an error and what the runtime said, for the operator. */
+/** What the runtime said of a failure, for the operator; of others the message. */
 export function explainError(error: unknown): string {
-  const reason = error instanceof PlatformError ? error.reason : undefined;
-  return reason ?? errorText(error);
+  return reasonOf(error) ?? errorText(error);
 }
 
-function withReasons(error: unknown, notes: readonly string[]): unknown {
-  if (notes.length === 0) return error;
-  const { code, message } = PlatformError.from(error, 'INFERENCE_FAILED');
-  return new PlatformError(code, message, null, { cause: error, reason: [...notes, explainError(error)].join('; ') });
+function reasonOf(error: unknown): string | undefined {
+  return error instanceof PlatformError ? error.reason : undefined;
+}
+
+function causeOf(error: unknown): unknown {
+  return error instanceof PlatformError ? (error.cause ?? error) : error;
+}
+
+async function loadAndRun(options: HostLoadOptions, { load, firstRun }: LoadSteps): Promise<LoadedEngine> {
+  const loaded = await load(options);
+  try {
+    await firstRun(loaded);
+    return loaded;
+  } catch (error) {
+    await loaded.engine.close();
+    throw error;
+  }
 }

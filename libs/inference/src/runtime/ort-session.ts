@@ -175,8 +175,8 @@ function explainSkipped(skipped: readonly string[], providers: readonly string[]
   return [...skipped, ...(providers.includes('cpu') ? [] : ['cpu is not among the providers'])].join('; ');
 }
 
-/** Explains common failures; otherwise returns the first line of the runtime's error without local paths. */
-function plainReason(error: unknown): string {
+/** Explains common failures of the runtime; otherwise returns the first line of the runtime's error without local paths. */
+export function plainReason(error: unknown): string {
   const message = errorText(error);
   if (/failed to load shared library/i.test(message)) return 'its libraries are not installed';
   if (/RequestAdapter|adapter_result/.test(message)) return 'no device was found';
