@@ -1,6 +1,6 @@
 import { PlatformError } from '#common';
 import { errorText } from '#common/values';
-import { plainReason } from '../runtime/ort-session.js';
+import { plainReason } from '../runtime/plain-reason.js';
 import type { HostLoadOptions, LoadedEngine } from '../contract/engine-loader.js';
 
 export interface LoadSteps {
