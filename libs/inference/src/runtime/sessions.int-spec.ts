@@ -1,7 +1,7 @@
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { PlatformError } from '#common';
 import { hasSoftwareGpu, softwareGpu } from '#test/software-gpu';
 import { buildTinyModel, type TinyDtype } from '#test/tiny-models';
@@ -66,11 +66,12 @@ function feedsOf(session: GraphSession): Record<string, GraphTensor> {
 describe.each(sessions)('a graph in %s', (_name, open) => {
   let session: GraphSession;
   let expected: GraphSession;
-  beforeEach(async () => {
+  // Opened once: a device compiles its programs anew for each session.
+  beforeAll(async () => {
     const graph = await graphOf('float32');
     [session, expected] = [await open(graph), await reference(graph)];
   });
-  afterEach(async () => {
+  afterAll(async () => {
     await session.release();
     await expected.release();
   });

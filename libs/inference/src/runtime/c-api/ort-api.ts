@@ -112,6 +112,11 @@ export class OrtApi {
     return this.koffi.decode.string(pointer);
   }
 
+  /** Returns the addresses in a list of the runtime. */
+  pointersAt(list: Pointer, count: number): Pointer[] {
+    return this.koffi.decode(list, this.koffi.array('void *', count)) as Pointer[];
+  }
+
   /** Returns a copy of memory of the runtime. */
   bytesAt(pointer: Pointer, length: number): ArrayBuffer {
     return length === 0 ? new ArrayBuffer(0) : this.koffi.view(pointer, length).slice(0);

@@ -60,10 +60,19 @@ export const signatures = {
   GetDimensions: { at: 62, parameters: ['pointer', 'out int64s', 'size'] },
   GetSymbolicDimensions: { at: 63, parameters: ['pointer', 'out strings', 'size'] },
   GetTensorTypeAndShape: { at: 65, parameters: ['pointer', 'out'] },
+  CreateMemoryInfo: { at: 68, parameters: ['string', 'int', 'int', 'int', 'out'] },
   CreateCpuMemoryInfo: { at: 69, parameters: ['int', 'int', 'out'] },
   AllocatorFree: { at: 76, parameters: ['pointer', 'pointer'] },
   GetAllocatorWithDefaultOptions: { at: 78, parameters: ['out'] },
   AddSessionConfigEntry: { at: 130, parameters: ['pointer', 'string', 'string'] },
+  RunWithBinding: { at: 133, parameters: ['pointer', 'pointer', 'pointer'] },
+  CreateIoBinding: { at: 134, parameters: ['pointer', 'out'] },
+  BindInput: { at: 136, parameters: ['pointer', 'string', 'pointer'] },
+  BindOutputToDevice: { at: 138, parameters: ['pointer', 'string', 'pointer'] },
+  GetBoundOutputValues: { at: 140, parameters: ['pointer', 'pointer', 'out', 'out size'] },
+  SynchronizeBoundInputs: { at: 202, parameters: ['pointer'] },
+  SynchronizeBoundOutputs: { at: 203, parameters: ['pointer'] },
+  CopyTensors: { at: 386, parameters: ['pointer', 'pointers', 'pointers', 'pointer', 'size'] },
   SessionOptionsAppendExecutionProvider: {
     at: 216,
     parameters: ['pointer', 'string', 'strings', 'strings', 'size'],
@@ -81,6 +90,7 @@ export const releases = {
   typeInfo: 98,
   shapeInfo: 99,
   sessionOptions: 100,
+  binding: 135,
 } as const;
 
 export type Releasable = keyof typeof releases;
