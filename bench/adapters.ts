@@ -1,7 +1,7 @@
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { openDecoder, OrtSession } from '#inference';
+import { openDecoder, openGraph } from '#inference';
 import { type DecoderShape, emitSplitDecoder, type LinearFormat, writeOnnxModel } from '#model-store';
 import { addAdapters } from '#model-store/adapter';
 import { benchOptions } from './settings.js';
@@ -113,10 +113,10 @@ async function measure({ name, directory, adapters }: Subject, settings: Setting
   const { threads: intraOpThreads, rounds } = settings;
   const modelPath = join(directory, 'model.onnx');
   const session = { modelPath, providers: ['cpu'], intraOpThreads, spinning: false };
-  const base = openDecoder(await OrtSession.open(session), { slots: 8 });
+  const base = openDecoder(await openGraph(session), { slots: 8 });
   for (const count of adapterCounts) {
     const { model } = await addAdapters({ directory, graphFile: 'model.onnx' }, adapters.slice(0, count));
-    const adapted = openDecoder(await OrtSession.open({ ...session, model }), { slots: 8 });
+    const adapted = openDecoder(await openGraph({ ...session, model }), { slots: 8 });
     for (const rows of rowCounts) {
       const ratios: number[] = [];
       for (let round = 0; round < rounds; round++) {

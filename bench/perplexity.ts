@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, readFile, rm, stat, symlink } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, join, resolve } from 'node:path';
 import { Tokenizer } from '@huggingface/tokenizers';
-import { cutWindows, openDecoder, OrtSession, tokenLosses } from '#inference';
+import { cutWindows, openDecoder, openGraph, tokenLosses } from '#inference';
 import { convertModel } from '#model-store';
 import { benchOptions } from './settings.js';
 
@@ -106,7 +106,7 @@ function windowsOf(tokens: Int32Array, { rows, window, batches }: Settings): Int
 }
 
 async function measure(folder: string, windows: Int32Array[], settings: Settings): Promise<Omit<ModelResult, 'name'>> {
-  const session = await OrtSession.open({
+  const session = await openGraph({
     modelPath: join(folder, 'model.onnx'),
     providers: ['cpu'],
     intraOpThreads: settings.threads,

@@ -1,4 +1,4 @@
-import { type Decoder, openDecoder, OrtSession } from '#inference';
+import { type Decoder, openDecoder, openGraph } from '#inference';
 import type { Figures } from '../report.js';
 
 /** Tokens of a round, each behind `context` tokens. */
@@ -29,7 +29,7 @@ export class DecoderRun {
   ) {}
 
   static async open({ modelPath, threads, ...workload }: DecoderLoad): Promise<DecoderRun> {
-    const session = await OrtSession.open({ modelPath, providers: ['cpu'], intraOpThreads: threads });
+    const session = await openGraph({ modelPath, providers: ['cpu'], intraOpThreads: threads });
     const decoder = openDecoder(session, { slots: 1 });
     const row = decoder.openRow();
     for (let length = 0; length < workload.context; length += chunkTokens) await read(decoder, row, chunkTokens);

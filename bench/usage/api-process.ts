@@ -44,6 +44,10 @@ export class ApiProcess {
     return api;
   }
 
+  get pid(): number {
+    return this.child.pid ?? 0;
+  }
+
   async close(): Promise<void> {
     await endProcess(this.child, 'SIGTERM');
     await rm(this.home, { recursive: true, force: true });

@@ -13,13 +13,16 @@ export interface FilledUsage {
 }
 
 /**
- * Creates an account with `positions` chat positions evenly over 90 days, three of four in USD and the rest in bundled
+ * Creates an account with `positions` chat positions evenly over `days`, three of four in USD and the rest in bundled
  * credits and DIEM, with their jobs. Other accounts have an eighth as many in between. Inserted in bulk without
  * triggers and system accounts, for reading only.
  */
-export async function fillUsage(prisma: PrismaService, positions: number, keys = 20): Promise<FilledUsage> {
+export async function fillUsage(
+  prisma: PrismaService,
+  positions: number,
+  { keys = 20, days = 90 } = {},
+): Promise<FilledUsage> {
   const accounts = new AccountsService(prisma);
-  const days = 90;
   const { id } = await accounts.createAccount('history');
   await unboundLimits(prisma, id);
   const { key: adminKey } = await accounts.createKey({ accountId: id, kind: 'ADMIN' });

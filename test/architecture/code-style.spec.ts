@@ -30,6 +30,11 @@ describe('production code', () => {
     expect(stray.filter((place) => !allowed.test(place))).toEqual([]);
   });
 
+  it('counts processors within the quota of the control group', () => {
+    const stray = violations(/\bavailableParallelism\b/);
+    expect(stray.filter((place) => !place.startsWith('libs/platform/src/process/available-processors.'))).toEqual([]);
+  });
+
   it('throws PlatformError, never framework exceptions', () => {
     const pattern = /new (BadRequest|NotFound|Unauthorized|Forbidden|InternalServerError|Http|Conflict)Exception\(/;
     expect(violations(pattern)).toEqual([]);

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Tokenizer } from '@huggingface/tokenizers';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Decoder, openDecoder, OrtSession } from '#inference';
+import { type Decoder, openDecoder, openGraph } from '#inference';
 import { multipliesRowsAlike } from './row-kernels.js';
 import { argmax, greedySteps, largestDifference } from './tiny-models/compare-runners.js';
 import { openConcatRunner, openSplitRunner, type SequenceRunner } from './tiny-models/graph-runner.js';
@@ -123,7 +123,7 @@ describe('a batch of rows of different lengths', () => {
   ] as const)('gives each row the same logits as alone: %s %s', async (shape, dtype, promised) => {
     const tolerance = promised === 'as the kernels' ? await int4Tolerance() : promised;
     const { graph } = await build({ shape, dtype, layout: 'split' });
-    const session = await OrtSession.open({ modelPath: graph, providers: ['cpu'], intraOpThreads: 1 });
+    const session = await openGraph({ modelPath: graph, providers: ['cpu'], intraOpThreads: 1 });
     const decoder = openDecoder(session, { slots: prompts.length });
     const together = await decodeSteps(decoder, prompts, 6);
     for (const [index, tokens] of prompts.entries()) {

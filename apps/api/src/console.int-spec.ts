@@ -110,7 +110,11 @@ describe('the session of a browser', () => {
     );
     expect((await call('/api/v1/api_keys', { headers })).status).toBe(200);
     expect((await call('/api/v1/api_keys', { headers: { cookie: headers['cookie'] ?? '' } })).status).toBe(401);
-    expect((await call('/console/session', { method: 'DELETE', headers })).status).toBe(204);
+    const ended = await call('/console/session?path=/a/b/', { method: 'DELETE', headers });
+    expect([ended.status, ended.headers['set-cookie']]).toEqual([
+      204,
+      expect.stringMatching(/^sluice_console_[\w-]{10}=; Max-Age=0; Path=\/a\/b\/; HttpOnly; SameSite=Strict$/),
+    ]);
     expect((await call('/api/v1/api_keys', { headers })).status).toBe(401);
     expect((await call('/console/session', { headers })).status).toBe(401);
   });

@@ -20,6 +20,12 @@ it('gives a host no credentials, and the allocator settings only where it takes 
   for (const name of Object.keys(credentials)) expect(hostEnvironment({ family: 'esrgan' })).not.toHaveProperty(name);
 });
 
+it('lets the runtime report nothing', () => {
+  for (const family of ['decoder', 'esrgan', 'stable-diffusion']) {
+    expect(hostEnvironment({ family })).toMatchObject({ ORT_DISABLE_TELEMETRY: '1' });
+  }
+});
+
 it('maps images in huge pages, unless the operator has other tunables', () => {
   vi.stubEnv('GLIBC_TUNABLES', undefined);
   for (const family of ['modnet', 'stable-diffusion']) {

@@ -26,9 +26,12 @@ const familiesOfImages: readonly string[] = ['esrgan', 'migan', 'modnet', 'u2net
 /** Families of diffusion, which take and free the same large buffers in every step. */
 const familiesOfSteps: readonly string[] = ['stable-diffusion', 'text-to-video-sd'];
 
+/** The runtime sends nothing anywhere, whatever its build would. */
+const quiet = { ORT_DISABLE_TELEMETRY: '1' };
+
 /** Environment of the process of a host. */
 export function hostEnvironment({ family }: Pick<HostLoadOptions, 'family'>): NodeJS.ProcessEnv {
-  if (familiesOfImages.includes(family)) return childEnvironment(credentials, hugePages);
-  const defaults = familiesOfSteps.includes(family) ? hugePages : {};
+  if (familiesOfImages.includes(family)) return childEnvironment(credentials, { ...hugePages, ...quiet });
+  const defaults = { ...(familiesOfSteps.includes(family) && hugePages), ...quiet };
   return childEnvironment({ ...credentials, ...allocatorSettings }, defaults);
 }

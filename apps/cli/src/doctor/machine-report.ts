@@ -1,8 +1,9 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { availableParallelism, cpus } from 'node:os';
+import { cpus } from 'node:os';
 import { dirname, join } from 'node:path';
 import { PlatformError } from '#common';
+import { availableProcessors } from '#platform/process';
 import { mainMemoryBytes, neededLibraries, type NeededLibrary, readNvidiaDriver } from '#platform/devices';
 
 export interface MachineReport {
@@ -49,7 +50,7 @@ export async function reportMachine(tools: ToolReport[]): Promise<MachineReport>
     platform: `${process.platform}-${process.arch}`,
     node: process.version,
     cpu: cpus()[0]?.model ?? 'unknown',
-    cores: availableParallelism(),
+    cores: availableProcessors(),
     memoryBytes: mainMemoryBytes(),
     nvidia: driver && {
       driverVersion: driver.driverVersion,

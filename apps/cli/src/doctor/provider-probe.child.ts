@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { errorText } from '#common/values';
-import { OrtSession } from '#inference';
+import { openGraph } from '#inference';
 import { bytesOf, GraphBuilder, writeOnnxModel } from '#model-store';
 import type { ProbeResult, WeightRows } from './provider-probe.js';
 import { multipliesRowsAlike } from './row-kernels.js';
@@ -26,14 +26,14 @@ async function probe(provider: string): Promise<ProbeResult> {
   try {
     const modelPath = await writeProbe(folder);
     // The fallback's note gives the reason alone.
-    const session = await OrtSession.open({ modelPath, providers: [provider, 'cpu'], intraOpThreads: 1 });
+    const session = await openGraph({ modelPath, providers: [provider, 'cpu'], intraOpThreads: 1 });
     if (session.provider !== provider) return { usable: false, note: session.providerNote };
     const rows = Float32Array.from({ length: side * side }, (_, index) => index % 7);
     const { sums } = await session.run({ rows: session.tensor('float32', rows, [side, side]) }, ['sums']);
     const wanted = rows.subarray(0, side).reduce((sum, element) => sum + element, 0);
     const sum = Number((sums?.data as Float32Array | undefined)?.[0]);
     if (Math.abs(sum - wanted) >= 1) return { usable: false, note: `${provider} computes ${sum}, not ${wanted}` };
-    return { usable: true, note: null, ...(provider === 'cpu' && { sameRows: await compareRows() }) };
+    return { usable: true, note: session.providerNote, ...(provider === 'cpu' && { sameRows: await compareRows() }) };
   } finally {
     await rm(folder, { recursive: true, force: true });
   }

@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { OrtSession } from '#inference';
+import { openGraph } from '#inference';
 import { bytesOf, GraphBuilder, writeOnnxModel } from '#model-store';
 
 /** How a matrix of weights is stored, as in the graphs of the converters. */
@@ -20,7 +20,7 @@ export async function multipliesRowsAlike(weights: WeightBlocks): Promise<boolea
   const folder = await mkdtemp(join(tmpdir(), 'sluice-rows-'));
   try {
     await writeProduct(folder, weights);
-    const session = await OrtSession.open({
+    const session = await openGraph({
       modelPath: join(folder, 'model.onnx'),
       providers: ['cpu'],
       intraOpThreads: 1,

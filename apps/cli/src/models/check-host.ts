@@ -1,4 +1,3 @@
-import { availableParallelism } from 'node:os';
 import { PlatformError } from '#common';
 import {
   forkHost,
@@ -9,6 +8,7 @@ import {
   type TaskRequest,
 } from '#inference/host';
 import type { InstalledModel } from '#model-store';
+import { availableProcessors } from '#platform/process';
 
 /** An adapter is loaded with its base. */
 export type CheckedModel = InstalledModel & { base?: InstalledModel };
@@ -110,7 +110,7 @@ function loadOptions(model: CheckedModel, { provider, threads }: CheckHostOption
     base === undefined ? own : { manifest: base.manifest, directory: base.folder, adapters: [own] },
     {
       providers: [provider],
-      threads: threads === undefined ? availableParallelism() : wholeNumber(threads, '--threads'),
+      threads: threads === undefined ? availableProcessors() : wholeNumber(threads, '--threads'),
       slots: 1,
     },
   );

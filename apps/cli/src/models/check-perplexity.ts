@@ -1,9 +1,9 @@
 import { readFile } from 'node:fs/promises';
-import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { PlatformError } from '#common';
 import { bundledManifestFolder } from '#model-registry/manifest';
 import type { InstalledModel } from '#model-store';
+import { availableProcessors } from '#platform/process';
 import type { CliContext } from '../cli-context.js';
 import { type CheckOptions, wholeNumber } from './check-host.js';
 import { findKnownModel } from './known-models.js';
@@ -46,7 +46,7 @@ export async function checkPerplexity(
   const order = {
     text: await readText(options.text),
     sizes: sizesFor(other === null ? [model] : [model, other]),
-    threads: options.threads === undefined ? availableParallelism() : wholeNumber(options.threads, '--threads'),
+    threads: options.threads === undefined ? availableProcessors() : wholeNumber(options.threads, '--threads'),
     provider: options.provider,
     signal: context.signal,
   };

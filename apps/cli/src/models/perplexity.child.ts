@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { errorText } from '#common/values';
-import { cutWindows, openDecoder, OrtSession, TextTokenizer, tokenLosses } from '#inference';
+import { cutWindows, openDecoder, openGraph, TextTokenizer, tokenLosses } from '#inference';
 import type { PerplexityOrder, PerplexityAnswer } from './measure-losses.js';
 
 /* Runs as a separate process: the command line does not load the runtime, and the memory is freed with it. */
@@ -20,7 +20,7 @@ async function measure({
     return { error: `The text has ${tokens.length} tokens; a window has ${sizes.window}.` };
   }
   const modelPath = join(folder, graphFile);
-  const session = await OrtSession.open({ modelPath, providers: [provider], intraOpThreads: threads });
+  const session = await openGraph({ modelPath, providers: [provider], intraOpThreads: threads });
   const decoder = openDecoder(session, { slots: sizes.rows });
   try {
     const losses = await tokenLosses(decoder, windows, sizes);

@@ -51,16 +51,19 @@ export async function loadSession(): Promise<void> {
 
 /** Exchanges an API key or the token of a one-time link for a session. The key itself is not kept. */
 export async function signIn(credentials: { apiKey: string } | { token: string }): Promise<void> {
-  // The cookie is for the path of the service as the browser sees it, which a proxy may have lengthened.
-  const path = new URL(serviceUrl('')).pathname;
-  const response = await exchange('console/session', { method: 'POST', body: { ...credentials, path } });
+  const response = await exchange('console/session', { method: 'POST', body: { ...credentials, path: cookiePath() } });
   if (!response.ok) throw await readError(response);
   setSession({ state: 'signed-in', session: (await response.json()) as Session });
 }
 
 export async function signOut(): Promise<void> {
-  await send('console/session', { method: 'DELETE' });
+  await send('console/session', { method: 'DELETE', query: { path: cookiePath() } });
   setSession({ state: 'signed-out', reason: 'You have signed out.' });
+}
+
+/** The cookie is for the path of the service as the browser sees it, which a proxy may have lengthened. */
+function cookiePath(): string {
+  return new URL(serviceUrl('')).pathname;
 }
 
 async function exchange(path: string, options: RequestOptions): Promise<Response> {

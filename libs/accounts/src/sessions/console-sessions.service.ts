@@ -59,6 +59,11 @@ export class ConsoleSessionsService {
     return writeSessionCookie({ name: this.cookieNameOf(path), path, isSecure }, token, sessionMs / 1_000);
   }
 
+  /** The `Set-Cookie` header that takes the cookie of a session out of a browser. */
+  endedCookieOf({ path, isSecure }: Omit<SessionCookie, 'name'>): string {
+    return writeSessionCookie({ name: this.cookieNameOf(path), path, isSecure }, '', 0);
+  }
+
   /** Returns null for an unknown session, and for one that has ended. */
   async find(token: string): Promise<ConsoleSession | null> {
     if (!looksLikeSessionToken(token)) return null;

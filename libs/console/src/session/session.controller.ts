@@ -1,4 +1,4 @@
-import { Controller, Delete, Get, HttpCode, Post } from '@nestjs/common';
+import { Controller, Delete, Get, HttpCode, Post, Query } from '@nestjs/common';
 import { ApiExcludeController } from '@nestjs/swagger';
 import type { FastifyRequest } from 'fastify';
 import { ConsoleSessionsService, csrfHeader, sessionTokensIn } from '#accounts';
@@ -26,7 +26,7 @@ export class SessionController {
     @Exchange() http: HttpExchange,
   ): Promise<SessionResponse> {
     refuseOtherSites(http.request);
-    if (!cookiePath.test(path)) throw queryFault('path', 'path must be a path with a slash at both ends.');
+    assertCookiePath(path);
     const token = await this.open(apiKey, linkToken);
     const session = await this.sessions.find(token);
     if (session === null) throw noSession();
@@ -47,16 +47,18 @@ export class SessionController {
 
   @Delete()
   @HttpCode(204)
-  async signOut(@Exchange() http: HttpExchange): Promise<void> {
+  async signOut(@Exchange() http: HttpExchange, @Query('path') path: unknown = '/'): Promise<void> {
     const { headers } = http.request;
     refuseOtherSites(http.request);
+    assertCookiePath(path);
     const tokens = sessionTokensIn(headers.cookie);
     const csrf = headers[csrfHeader];
     // A page without the text, or with that of an earlier session, signs out of whatever the browser sends along.
     const matching = tokens.filter((token) => typeof csrf === 'string' && this.sessions.isCsrfTextOf(token, csrf));
     const own = matching.length > 0 ? matching : tokens;
     for (const token of own) await this.sessions.end(token);
-    http.setHeaders({ 'cache-control': 'no-store' });
+    const cookie = this.sessions.endedCookieOf({ path, isSecure: isSecure(http.request) });
+    http.setHeaders({ 'set-cookie': cookie, 'cache-control': 'no-store' });
   }
 
   private async open(apiKey: string | undefined, linkToken: string | undefined): Promise<string> {
@@ -65,6 +67,11 @@ export class SessionController {
     }
     return linkToken === undefined ? this.sessions.openWithKey(apiKey ?? '') : this.sessions.openWithLink(linkToken);
   }
+}
+
+function assertCookiePath(path: unknown): asserts path is string {
+  if (typeof path === 'string' && cookiePath.test(path)) return;
+  throw queryFault('path', 'path must be a path with a slash at both ends.');
 }
 
 function noSession(): PlatformError {

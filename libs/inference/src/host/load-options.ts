@@ -1,5 +1,5 @@
-import { availableParallelism } from 'node:os';
 import type { ModelManifest } from '#model-registry/manifest';
+import { availableProcessors } from '#platform/process';
 import type { TeeChoice } from '#tee';
 import type { HostLoadOptions } from '../contract/engine-loader.js';
 
@@ -49,7 +49,7 @@ export function hostLoadOptions(
       adapters: adapters.map((adapter) => ({ modelId: adapter.manifest.id, directory: adapter.directory })),
     }),
     providers: settings.providers,
-    intraOpThreads: settings.threads ?? Math.min(availableParallelism(), maxThreads),
+    intraOpThreads: settings.threads ?? Math.min(availableProcessors(), maxThreads),
     slots,
     spareSlots: slots > 1 ? Math.ceil(slots / slotsPerSpareSlot) : 0,
     contextLength,

@@ -7,6 +7,7 @@ import { noTracing, openTracing, type Tracing } from '#platform/tracing';
 import type { EngineEvent, EngineSink } from '../contract/engine.js';
 import type { HostCommand, HostMessage } from './host-protocol.js';
 import type { EngineLoader, LoadedEngine, HostLoadOptions } from '../contract/engine-loader.js';
+import { explainError, loadOnProvider } from './load-on-provider.js';
 import { HostTee, type HostTeeReport } from './host-tee.js';
 import { SealedRequests } from './sealed-requests.js';
 import { SubmitTurns } from './submit-turns.js';
@@ -85,9 +86,10 @@ export class ModelHost {
     const startedAt = performance.now();
     try {
       this.tracing = await this.openTraces();
-      const loaded = await this.loadEngine(options, this.deliver);
-      this.loaded = loaded;
-      await this.warmUp(loaded);
+      const loaded = await loadOnProvider(options, {
+        load: async (each) => (this.loaded = await this.loadEngine(each, this.deliver)),
+        firstRun: (each) => this.warmUp(each),
+      });
       const tee = await this.openTee(options);
       this.startBeating(loaded);
       const { engine, provider, providerNote, slots, spareSlots, run, adapters, batchInvariant } = loaded;
@@ -102,7 +104,7 @@ export class ModelHost {
       };
       this.channel.send({ type: 'ready', provider, providerNote, slots, loadMs, oneAtATime, ...more });
     } catch (error) {
-      const detail = errorText(error);
+      const detail = explainError(error);
       this.channel.send({ type: 'load-failed', error: PlatformError.from(error, 'INFERENCE_FAILED').toWire(), detail });
     }
   }

@@ -4,7 +4,7 @@ import type { EngineSink } from '../contract/engine.js';
 import { QueuedTaskEngine } from '../engines/queued-task.engine.js';
 import type { LoadedEngine, HostLoadOptions } from '../contract/engine-loader.js';
 import type { GraphSession } from '../runtime/graph-session.js';
-import { OrtSession } from '../runtime/ort-session.js';
+import { openGraph } from '../runtime/open-graph.js';
 import { BlockRecognizer, type WindowRecognizer } from './block-recognizer.js';
 import { loadVoiceActivity } from './load-voice-activity.js';
 import { MergedDecoder } from './merged-decoder.js';
@@ -39,12 +39,12 @@ export async function loadRecognitionEngine(
   }
   // The graphs run in turn; spinning threads of one would take CPU time from the other.
   const session = { providers, intraOpThreads, spinning: false };
-  const encoder = await OrtSession.open({
+  const encoder = await openGraph({
     ...session,
     modelPath: join(directory, graphFile),
     outputs: ['last_hidden_state'],
   });
-  const decoder = new MergedDecoder(await OrtSession.open({ ...session, modelPath: join(directory, decoderFile) }));
+  const decoder = new MergedDecoder(await openGraph({ ...session, modelPath: join(directory, decoderFile) }));
   const voice = await loadVoiceActivity(options);
   const engine = new QueuedTaskEngine({
     handlers: recognitionHandlers(new BlockRecognizer(recognizerOf({ encoder, decoder }), voice)),

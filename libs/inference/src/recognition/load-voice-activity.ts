@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import type { HostLoadOptions } from '../contract/engine-loader.js';
-import { OrtSession } from '../runtime/ort-session.js';
+import { openGraph } from '../runtime/open-graph.js';
 import { VoiceActivity } from './voice-activity.js';
 
 /**
@@ -10,7 +10,7 @@ import { VoiceActivity } from './voice-activity.js';
 export async function loadVoiceActivity({ directory, familyOptions }: HostLoadOptions): Promise<VoiceActivity | null> {
   const file = familyOptions.voiceActivityFile;
   if (typeof file !== 'string') return null;
-  const session = await OrtSession.open({
+  const session = await openGraph({
     modelPath: join(directory, file),
     providers: ['cpu'],
     intraOpThreads: 1,

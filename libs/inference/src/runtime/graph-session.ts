@@ -16,6 +16,17 @@ export interface GraphTensor {
   readonly data: unknown;
 }
 
+/** A tensor that stays where its graph runs. Only its session takes it, and whoever holds it releases it once. */
+export interface KeptTensor extends GraphTensor {
+  /** Copies the values to the host. Throws the text of the runtime. */
+  read(): TensorData;
+  release(): void;
+}
+
+export function isKept(tensor: GraphTensor): tensor is KeptTensor {
+  return 'release' in tensor;
+}
+
 /** An input or output. Dynamic dimensions have their name in the graph. */
 export interface TensorDescription {
   readonly name: string;
@@ -34,5 +45,11 @@ export interface GraphSession {
   tensor(type: TensorType, data: TensorData, dims: readonly number[]): GraphTensor;
   /** Computes and returns only the fetched outputs. Rejects with the runtime's error. */
   run(feeds: Record<string, GraphTensor>, fetches: readonly string[]): Promise<Record<string, GraphTensor>>;
+  /** As `run`, but the outputs named in `kept` are returned as `KeptTensor`s. Absent where all tensors are on the host. */
+  runKeeping?(
+    feeds: Record<string, GraphTensor>,
+    fetches: readonly string[],
+    kept: ReadonlySet<string>,
+  ): Promise<Record<string, GraphTensor>>;
   release(): Promise<void>;
 }

@@ -1,6 +1,6 @@
 import type { ConcatGraph, IntegerType } from '../runtime/decoder-graph.js';
 import { float16Bits, float16ToFloat32 } from '../runtime/float16.js';
-import type { GraphSession, GraphTensor, TensorData } from '../runtime/graph-session.js';
+import { type GraphSession, type GraphTensor, isKept, type TensorData } from '../runtime/graph-session.js';
 import type { LogitsBatch } from '../sampling/logits-batch.js';
 import { floatTensor } from '../runtime/float-tensor.js';
 import type { CacheRow, DecodePart, Decoder, LogitsNeeded, PrefillPart } from './decoder.js';
@@ -51,6 +51,7 @@ export class ConcatDecoder implements Decoder {
   cacheElementsFed = 0;
   readonly prefixGrain: number;
 
+  private readonly presents: ReadonlySet<string>;
   private graphMs = 0;
   private logits = new Float32Array(0);
 
@@ -60,6 +61,7 @@ export class ConcatDecoder implements Decoder {
     private readonly options: { prefixGrain: number; embedder: TokenEmbedder | null },
   ) {
     this.prefixGrain = options.prefixGrain;
+    this.presents = new Set(graph.caches.map(({ present }) => present ?? ''));
     this.vocabularySize = graph.vocabularySize;
   }
 
@@ -74,6 +76,7 @@ export class ConcatDecoder implements Decoder {
   copyPrefix({ from, to, length }: { from: CacheRow; to: CacheRow; length: number }): void {
     const source = ownRow(from);
     const target = ownRow(to);
+    releaseAll(target.caches);
     target.caches = source.caches.map((cache) => this.firstPositions(cache, source.length, length));
     target.length = length;
     target.reusableLength = length;
@@ -110,7 +113,12 @@ export class ConcatDecoder implements Decoder {
         tokenIds: Int32Array.of(part.tokenId),
         embeddings: embeddings?.slice(index * width, (index + 1) * width) ?? null,
       };
-      runs.push(await this.runRow(ownRow(part.row), input, batch, index));
+      try {
+        runs.push(await this.runRow(ownRow(part.row), input, batch, index));
+      } catch (error) {
+        for (const { caches } of runs) releaseAll(caches);
+        throw error;
+      }
     }
     runs.forEach(commit);
     return batch;
@@ -125,6 +133,7 @@ export class ConcatDecoder implements Decoder {
     const kept = new ConcatRow();
     // No copy is needed: tensors are never written to, only replaced.
     kept.caches = source.caches;
+    source.caches = [];
     kept.length = source.length;
     kept.shift = source.shift;
     kept.reusableLength = source.reusableLength;
@@ -134,6 +143,7 @@ export class ConcatDecoder implements Decoder {
 
   release(row: CacheRow): void {
     const disconnected = ownRow(row);
+    releaseAll(disconnected.caches);
     disconnected.caches = [];
     disconnected.length = 0;
     disconnected.reusableLength = 0;
@@ -159,7 +169,10 @@ export class ConcatDecoder implements Decoder {
     if (batch.logits) fetches.push('logits');
     this.cacheElementsFed += this.graph.caches.length * this.graph.kvHeads * row.length * this.graph.headDim;
     const start = performance.now();
-    const outputs = await this.session.run(this.feedsOf(row, input, past), fetches);
+    const feeds = this.feedsOf(row, input, past);
+    const { session, presents } = this;
+    // On a device, the cache never leaves it.
+    const outputs = await (session.runKeeping?.(feeds, fetches, presents) ?? session.run(feeds, fetches));
     this.graphMs += performance.now() - start;
     if (batch.logits) this.copyLastLogits(outputs['logits'], batch.logits, index);
     return { row, caches: this.presentOf(outputs), length: row.length + input.tokenIds.length };
@@ -240,16 +253,17 @@ export class ConcatDecoder implements Decoder {
     return caches.map(() => this.session.tensor(cacheType, data, [1, kvHeads, 0, headDim]));
   }
 
-  private firstPositions(cache: GraphTensor, held: number, length: number): GraphTensor {
+  private firstPositions(tensor: GraphTensor, positions: number, length: number): GraphTensor {
     const { kvHeads, headDim, cacheType } = this.graph;
-    const source = cacheType === 'float16' ? float16Bits(cache) : cache.data;
+    const held = isKept(tensor) ? tensor.read() : tensor.data;
+    const source = cacheType === 'float16' ? float16Bits({ ...tensor, data: held }) : held;
     if (!(source instanceof Float32Array || source instanceof Uint16Array)) throw new TypeError('Unknown cache data.');
     const target =
       cacheType === 'float16'
         ? new Uint16Array(kvHeads * length * headDim)
         : new Float32Array(kvHeads * length * headDim);
     for (let head = 0; head < kvHeads; head++) {
-      const from = head * held * headDim;
+      const from = head * positions * headDim;
       target.set(source.subarray(from, from + length * headDim), head * length * headDim);
     }
     return this.session.tensor(cacheType, target, [1, kvHeads, length, headDim]);
@@ -272,7 +286,12 @@ function positionsOf(row: ConcatRow, { tokenIds, rotary }: RowInput, axes: numbe
   });
 }
 
+function releaseAll(caches: readonly GraphTensor[]): void {
+  for (const cache of caches) if (isKept(cache)) cache.release();
+}
+
 function commit({ row, caches, length }: RowRun): void {
+  releaseAll(row.caches);
   row.caches = caches;
   row.length = length;
 }

@@ -4,7 +4,8 @@ import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { multipliesRowsAlike } from '#test/row-kernels';
 import { buildTinyModel, type TinyModelOptions } from '#test/tiny-models';
-import { OrtSession } from '../runtime/ort-session.js';
+import { openGraph } from '../runtime/open-graph.js';
+import type { GraphSession } from '../runtime/graph-session.js';
 import type { LogitsBatch } from '../sampling/logits-batch.js';
 import { BatchScheduler } from './batch-scheduler.js';
 import { isBatchInvariant } from './batch-invariance.js';
@@ -28,12 +29,12 @@ afterEach(async () => {
 
 const built = new Map<string, Promise<string>>();
 
-async function openSession(options: TinyModelOptions): Promise<OrtSession> {
+async function openSession(options: TinyModelOptions): Promise<GraphSession> {
   const name = [options.shape ?? 'llama', options.layout ?? 'split', options.dtype ?? 'float32'].join('-');
   const path = join(folder, options.externalData ? `${name}-external` : name);
   const graph = built.get(path) ?? buildTinyModel(path, options).then(({ graphFile }) => join(path, graphFile));
   built.set(path, graph);
-  return OrtSession.open({ modelPath: await graph, providers: ['cpu'], intraOpThreads: 1 });
+  return openGraph({ modelPath: await graph, providers: ['cpu'], intraOpThreads: 1 });
 }
 
 async function openTiny(options: TinyModelOptions): Promise<Decoder> {

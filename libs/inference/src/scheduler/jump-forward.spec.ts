@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { buildTinyModel, type TinyModelOptions } from '#test/tiny-models';
-import { OrtSession } from '../runtime/ort-session.js';
+import { openGraph } from '../runtime/open-graph.js';
 import type { TokenConstraint } from '../sampling/token-constraint.js';
 import { BatchScheduler } from './batch-scheduler.js';
 import type { Decoder } from './decoder.js';
@@ -157,7 +157,7 @@ describe('jump-forward on the runtime', () => {
     for (const all of cases) {
       const texts: unknown[] = [];
       for (const jumps of [true, false]) {
-        const session = await OrtSession.open({ modelPath, providers: ['cpu'], intraOpThreads: 1 });
+        const session = await openGraph({ modelPath, providers: ['cpu'], intraOpThreads: 1 });
         const { ended } = await generate(openDecoder(session, { slots: 4 }), all, jumps, false);
         texts.push(ended.map(({ tokens, end, failure }) => ({ tokens, end, failure })));
       }

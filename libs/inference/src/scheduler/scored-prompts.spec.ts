@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { buildTinyModel, type TinyModelOptions } from '#test/tiny-models';
 import { tokenLosses } from '../evaluation/token-losses.js';
-import { OrtSession } from '../runtime/ort-session.js';
+import { openGraph } from '../runtime/open-graph.js';
 import type { TokenScore } from '../sampling/token-score.js';
 import { BatchScheduler } from './batch-scheduler.js';
 import type { Decoder } from './decoder.js';
@@ -28,7 +28,7 @@ const layouts: TinyModelOptions[] = [
 async function openTiny(options: TinyModelOptions): Promise<Decoder> {
   const path = join(folder, options.layout ?? '');
   const { graphFile } = await buildTinyModel(path, options);
-  const session = await OrtSession.open({ modelPath: join(path, graphFile), providers: ['cpu'], intraOpThreads: 1 });
+  const session = await openGraph({ modelPath: join(path, graphFile), providers: ['cpu'], intraOpThreads: 1 });
   return openDecoder(session, { slots: 4 });
 }
 

@@ -1,5 +1,5 @@
-import { availableParallelism } from 'node:os';
 import { mebibyte } from '#common/values';
+import { availableProcessors } from '#platform/process';
 import type { ResourceLimits } from '#platform/sandbox';
 import type { MediaOrder } from './media-order.js';
 
@@ -22,7 +22,7 @@ export function limitsOf(order: MediaOrder, timeoutMs: number): MediaLimits {
   const isVideo = ['read-frames', 'read-key-frame', 'write-video'].includes(order.task);
   const maxResidentBytes = residentBytes[isVideo ? 'video' : 'audio'];
   // Decoders and encoders of video use all processors, those of audio one.
-  const processors = isVideo ? availableParallelism() : 2;
+  const processors = isVideo ? availableProcessors() : 2;
   return {
     maxResidentBytes,
     memoryBytes: maxResidentBytes + reservedBytes,

@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { type GraphTensor, OrtSession } from '#inference';
+import { type GraphTensor, openGraph } from '#inference';
 import fixture from './ncnn/__fixtures__/tiny-flow.json' with { type: 'json' };
 import { convertNcnn } from './ncnn.converter.js';
 
@@ -39,7 +39,7 @@ describe('flow networks of ncnn', () => {
 
   async function answer(frames: Record<'in0' | 'in1' | 'in2', Float32Array>): Promise<Float32Array> {
     const modelPath = join(request.outputFolder, 'model.onnx');
-    const session = await OrtSession.open({ modelPath, providers: ['cpu'], intraOpThreads: 1 });
+    const session = await openGraph({ modelPath, providers: ['cpu'], intraOpThreads: 1 });
     const known = session.inputs.map(({ name }) => name as keyof typeof frames);
     const feeds: Record<string, GraphTensor> = {};
     for (const name of known) {

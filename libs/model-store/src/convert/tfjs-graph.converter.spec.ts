@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { OrtSession } from '#inference';
+import { openGraph } from '#inference';
 import { convertTfjsGraph } from './tfjs-graph.converter.js';
 
 /* A graph of every known operator on an image of 4 by 4, with results computed by hand. */
@@ -88,7 +88,7 @@ describe('graph models', () => {
     await store({ 'model.json': JSON.stringify(modelJson), shard });
     expect(await convertTfjsGraph(request())).toEqual({ converter: 'tfjs-graph/1', files: ['model.onnx'] });
     const modelPath = join(folder, 'out', 'model.onnx');
-    const session = await OrtSession.open({ modelPath, providers: ['cpu'], intraOpThreads: 1 });
+    const session = await openGraph({ modelPath, providers: ['cpu'], intraOpThreads: 1 });
     // Each channel of a pixel is a sixth of the pixel's number, so that a doubled sum is the number itself.
     const numbers = [0, 1, 2, 1, 1, 1, 1, 1, 4, 4, 5, 5, 4, 4, 5, 5];
     const pixels = Float32Array.from([...numbers, ...numbers, ...numbers], (number) => number / 6);

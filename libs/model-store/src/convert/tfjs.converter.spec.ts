@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { type GraphTensor, OrtSession } from '#inference';
+import { type GraphTensor, openGraph } from '#inference';
 import fixture from './tfjs/__fixtures__/tiny-layers.json' with { type: 'json' };
 import { convertTfjs } from './tfjs.converter.js';
 
@@ -36,7 +36,7 @@ describe('layers models', () => {
 
   async function answer(graphFile: string): Promise<number[]> {
     const modelPath = join(request.outputFolder, graphFile);
-    const session = await OrtSession.open({ modelPath, providers: ['cpu'], intraOpThreads: 1 });
+    const session = await openGraph({ modelPath, providers: ['cpu'], intraOpThreads: 1 });
     const input = session.tensor('float32', channelsFirst(fixture.image, [8, 6, 3]), [1, 3, 8, 6]);
     const { output } = await session.run({ input }, ['output']);
     await session.release();

@@ -1,3 +1,4 @@
+export * from './available-processors.js';
 export * from './process-identity.js';
 export * from './start-command.js';
 export * from './start-refusal.js';

@@ -19,6 +19,14 @@ describe('RateMeter', () => {
     expect(meter.average()).toBeCloseTo(5.5, 1);
   });
 
+  it('has no average of what came in one burst', () => {
+    const meter = new RateMeter();
+    for (let at = 0; at < 20; at += 1) meter.add(at);
+    expect(meter.average()).toBeNull();
+    meter.add(260);
+    expect(meter.average()).toBeCloseTo(77, 0);
+  });
+
   it('falls to zero when nothing arrives', () => {
     const meter = new RateMeter();
     meter.add(0, 10);

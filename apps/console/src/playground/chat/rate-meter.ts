@@ -1,4 +1,6 @@
 const windowMs = 3000;
+/** A shorter span shows how text was buffered, not how fast it was written. */
+const minSpanMs = 250;
 
 /** Measures a live rate: events of the last three seconds, so that a model that slows down is seen to. */
 export class RateMeter {
@@ -24,12 +26,15 @@ export class RateMeter {
     if (this.startedAt === null) return null;
     while (this.times.length > 0 && (this.times[0] ?? 0) <= now - windowMs) this.times.shift();
     const span = Math.min(windowMs, now - this.startedAt);
-    return span < 250 ? null : (this.times.length * 1000) / span;
+    return span < minSpanMs ? null : (this.times.length * 1000) / span;
   }
 
-  /** Per second from the first event to the last; the first one ends the wait and begins the span. */
+  /**
+   * Per second from the first event to the last; the first one ends the wait and begins the span. Null for what came in
+   * one burst.
+   */
   average(): number | null {
-    if (this.startedAt === null || this.count < 2 || this.lastAt === this.startedAt) return null;
-    return ((this.count - 1) * 1000) / (this.lastAt - this.startedAt);
+    const span = this.lastAt - (this.startedAt ?? this.lastAt);
+    return span < minSpanMs ? null : ((this.count - 1) * 1000) / span;
   }
 }

@@ -40,7 +40,10 @@ function ServedModels(): JSX.Element {
               sort: ({ context_length: tokens }) => tokens ?? null,
               isNumber: true,
             },
-            { title: 'Prices in USD', cell: ({ model_spec: { pricing } }) => <PriceList prices={pricing ?? null} /> },
+            {
+              title: 'Prices in USD',
+              cell: ({ type, model_spec: { pricing } }) => <PriceList prices={pricing ?? null} type={type} />,
+            },
           ]}
         />
       )}

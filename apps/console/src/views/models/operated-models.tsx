@@ -73,7 +73,7 @@ function columnsWith(change: ChangeModel, isBusy: boolean): Column<ModelRow>[] {
     },
     { title: 'Pools', cell: ({ placements }) => placements.map(placementText).join(', ') || '–' },
     { title: 'Workers', cell: ({ workers }) => workers.join(', ') || '–' },
-    { title: 'Prices in USD', cell: ({ prices }) => <PriceList prices={prices} /> },
+    { title: 'Prices in USD', cell: ({ prices, type }) => <PriceList prices={prices} type={type} /> },
     { title: 'Change', cell: (model) => <ModelActions model={model} change={change} isBusy={isBusy} /> },
   ];
 }

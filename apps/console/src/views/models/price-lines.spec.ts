@@ -7,17 +7,22 @@ describe('the prices of a model', () => {
       input: { usd: 0.1, diem: 0.1 },
       output: { usd: 0.0000002, diem: 0 },
       extended: { context_token_threshold: 200_000, input: { usd: '0.3', diem: '0.3' } },
-      upscale: { '2x': { usd: 1, diem: 1 } },
     };
-    expect(priceLines(prices)).toEqual([
-      ['input', '$0.10'],
-      ['output', '$0.0000002'],
-      ['extended input', '$0.30'],
-      ['upscale 2x', '$1.00'],
+    expect(priceLines(prices, 'text')).toEqual([
+      ['input', '$0.10 per 1M tokens'],
+      ['output', '$0.0000002 per 1M tokens'],
+      ['extended input', '$0.30 per 1M tokens'],
     ]);
   });
 
+  it('name what they are for, unless their name does', () => {
+    expect(priceLines({ upscale: { '2x': { usd: 1, diem: 1 } } }, 'upscale')).toEqual([
+      ['upscale 2x', '$1.00 per image'],
+    ]);
+    expect(priceLines({ per_second: { usd: 1, diem: 1 } }, 'music')).toEqual([['per_second', '$1.00']]);
+  });
+
   it('are none for a free model', () => {
-    expect(priceLines({})).toEqual([]);
+    expect(priceLines({}, 'text')).toEqual([]);
   });
 });

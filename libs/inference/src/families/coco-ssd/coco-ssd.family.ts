@@ -5,7 +5,7 @@ import { emptyImage } from '../../images/pixel-grid.js';
 import type { DetectObjectsInput, DetectObjectsOutput } from '../../images/reading-tasks.js';
 import { resizePlanes, samplePlanes } from '../../images/resize.js';
 import { floatsOf } from '../../runtime/float-tensor.js';
-import { OrtSession } from '../../runtime/ort-session.js';
+import { openGraph } from '../../runtime/open-graph.js';
 import { detectedBoxes } from './detected-boxes.js';
 
 const side = 300;
@@ -17,7 +17,7 @@ const outputNames = ['boxes', 'scores', 'anchors'] as const;
  */
 export const loadCocoSsdFamily: EngineLoader = async (options, sink) => {
   const { directory, graphFile, providers, intraOpThreads } = options;
-  const session = await OrtSession.open({ modelPath: join(directory, graphFile), providers, intraOpThreads });
+  const session = await openGraph({ modelPath: join(directory, graphFile), providers, intraOpThreads });
 
   const detect = async ({ image }: DetectObjectsInput, context: TaskContext): Promise<DetectObjectsOutput> => {
     const samples = resizePlanes(samplePlanes(image), side, side).data.map((sample) => sample / 127.5 - 1);

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import type { EngineLoader } from '../../contract/engine-loader.js';
 import { batchLimits, longestText, mixingNote } from '../../embedding/index.js';
 import { CrossEncoder, RerankEngine, type RerankInput, rerankTask } from '../../reranking/index.js';
-import { OrtSession } from '../../runtime/ort-session.js';
+import { openGraph } from '../../runtime/open-graph.js';
 import { PairTokenizer } from '../../text/index.js';
 
 const probe: RerankInput = {
@@ -22,7 +22,7 @@ const probe: RerankInput = {
 export const loadCrossEncoderFamily: EngineLoader = async (options, sink) => {
   const { directory, graphFile, providers, intraOpThreads, slots } = options;
   const [tokenizer, maxTokens] = await Promise.all([PairTokenizer.load(directory), longestText(options)]);
-  const session = await OrtSession.open({ modelPath: join(directory, graphFile), providers, intraOpThreads });
+  const session = await openGraph({ modelPath: join(directory, graphFile), providers, intraOpThreads });
   const encoder = new CrossEncoder(session, tokenizer.padId);
   const [query, ...documents] = [probe.query, ...probe.documents].map((text) => tokenizer.read(text, maxTokens));
   const pairs = documents.map((document) => tokenizer.join(query ?? [], document));

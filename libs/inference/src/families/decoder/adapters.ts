@@ -1,10 +1,11 @@
 import { join } from 'node:path';
 import type { HostLoadOptions, LoadedAdapters } from '../../contract/engine-loader.js';
-import { OrtSession } from '../../runtime/ort-session.js';
+import { openGraph } from '../../runtime/open-graph.js';
+import type { GraphSession } from '../../runtime/graph-session.js';
 
 /** A graph with its adapters. */
 export interface AdaptedSession {
-  session: OrtSession;
+  session: GraphSession;
   /** Numbers of the loaded adapters in the graph, by model id. */
   adapters: ReadonlyMap<string, number>;
   refused: LoadedAdapters['refused'];
@@ -19,9 +20,9 @@ type Options = Pick<HostLoadOptions, 'directory' | 'graphFile' | 'providers' | '
 export async function openWithAdapters(options: Options): Promise<AdaptedSession> {
   const { directory, graphFile, providers, intraOpThreads, adapters: wanted = [] } = options;
   const settings = { modelPath: join(directory, graphFile), providers, intraOpThreads };
-  if (wanted.length === 0) return { session: await OrtSession.open(settings), adapters: new Map(), refused: [] };
+  if (wanted.length === 0) return { session: await openGraph(settings), adapters: new Map(), refused: [] };
   // Loaded on demand: most hosts have no adapters.
   const { addAdapters } = await import('#model-store/adapter');
   const { model, adapters, refused } = await addAdapters({ directory, graphFile }, wanted);
-  return { session: await OrtSession.open({ ...settings, model }), adapters, refused };
+  return { session: await openGraph({ ...settings, model }), adapters, refused };
 }

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { convertModel } from '#model-store';
 import { expectLogits, logitsOf } from '#test/expected-logits';
-import { OrtSession } from '../../runtime/ort-session.js';
+import { openGraph } from '../../runtime/open-graph.js';
 import type { LogitsBatch } from '../../sampling/logits-batch.js';
 import { BatchScheduler } from '../../scheduler/batch-scheduler.js';
 import type { CacheRow, Decoder } from '../../scheduler/decoder.js';
@@ -75,7 +75,7 @@ async function openTiny(
   { weights = 'float32', limits }: { weights?: Weights; limits?: WindowLimits } = {},
 ): Promise<Decoder> {
   const modelPath = join(await convert(name, layout, weights), 'model.onnx');
-  const session = await OrtSession.open({ modelPath, providers: ['cpu'], intraOpThreads: 1 });
+  const session = await openGraph({ modelPath, providers: ['cpu'], intraOpThreads: 1 });
   return openDecoder(session, { slots: 4, windowLimits: limits });
 }
 

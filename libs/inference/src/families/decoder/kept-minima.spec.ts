@@ -6,7 +6,7 @@ import { convertModel } from '#model-store';
 import { logitDistance, logitsOf } from '#test/expected-logits';
 import { minimaGguf } from '#test/tiny-models/quantized-gguf';
 import { openDecoder } from '../../scheduler/open-decoder.js';
-import { OrtSession } from '../../runtime/ort-session.js';
+import { openGraph } from '../../runtime/open-graph.js';
 
 /* Layers in 4 bits with a minimum per block (Q4_1) compute with the blocks of the file, experts too. */
 
@@ -23,7 +23,7 @@ async function logits(name: string, weights: 'stored' | 'float32' | 'int4') {
   await writeFile(join(inputFolder, 'tiny.gguf'), minimaGguf(await readFile(new URL(`${name}.gguf`, fixtures))));
   await convertModel({ kind: 'gguf', inputFolder, outputFolder, options: { weights } });
   const modelPath = join(outputFolder, 'model.onnx');
-  const decoder = openDecoder(await OrtSession.open({ modelPath, providers: ['cpu'], intraOpThreads: 1 }), {
+  const decoder = openDecoder(await openGraph({ modelPath, providers: ['cpu'], intraOpThreads: 1 }), {
     slots: 4,
   });
   const read = (texts: readonly Int32Array[]) =>

@@ -4,7 +4,8 @@ import { QueuedTaskEngine, type TaskContext } from '../../engines/queued-task.en
 import type { EngineLoader } from '../../contract/engine-loader.js';
 import type { ImageOutput, UpscaleInput } from '../../images/image-tasks.js';
 import { emptyImage } from '../../images/pixel-grid.js';
-import { OrtSession } from '../../runtime/ort-session.js';
+import { openGraph } from '../../runtime/open-graph.js';
+import type { GraphSession } from '../../runtime/graph-session.js';
 import { upscaleTiles } from './upscale-tiles.js';
 
 type Scale = UpscaleInput['scale'];
@@ -19,11 +20,11 @@ export const loadEsrganFamily: EngineLoader = async (options, sink) => {
   const { fourfoldFile, margin = 16 } = familyOptions;
   const files = new Map<Scale, string>([[2, graphFile]]);
   if (typeof fourfoldFile === 'string') files.set(4, fourfoldFile);
-  const sessions = new Map<Scale, OrtSession>();
+  const sessions = new Map<Scale, GraphSession>();
   for (const [scale, file] of files) {
     const modelPath = join(directory, file);
     // Tiles have one size, so the arena of onnxruntime takes what one of them needs, whatever the image.
-    sessions.set(scale, await OrtSession.open({ modelPath, providers, intraOpThreads, spinning: false }));
+    sessions.set(scale, await openGraph({ modelPath, providers, intraOpThreads, spinning: false }));
   }
 
   const upscale = async ({ image, scale }: UpscaleInput, context: TaskContext): Promise<ImageOutput> => {

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { QueuedTaskEngine } from '../../engines/queued-task.engine.js';
 import { type SpeakInput, speakTask } from '../../engines/speech.js';
 import type { EngineLoader } from '../../contract/engine-loader.js';
-import { OrtSession } from '../../runtime/ort-session.js';
+import { openGraph } from '../../runtime/open-graph.js';
 import { loadPronouncer } from '../../speech/load-pronouncer.js';
 import { speakHandler } from '../../speech/synthesizer.js';
 import { KokoroSynthesizer } from './kokoro.synthesizer.js';
@@ -17,7 +17,7 @@ const publishedSampleRate = 24_000;
 export const loadKokoroFamily: EngineLoader = async (options, sink) => {
   const { directory, familyOptions } = options;
   const [voices, pronouncer] = await Promise.all([KokoroVoices.open(directory), loadPronouncer(directory)]);
-  const session = await OrtSession.open({
+  const session = await openGraph({
     modelPath: join(directory, options.graphFile),
     providers: options.providers,
     intraOpThreads: options.intraOpThreads,

@@ -5,7 +5,7 @@ import type { EngineLoader } from '../../contract/engine-loader.js';
 import type { MatteInput, MatteOutput } from '../../images/image-tasks.js';
 import { emptyImage, type RgbPixels } from '../../images/pixel-grid.js';
 import { type Planes, resizePlanes, samplePlanes } from '../../images/resize.js';
-import { OrtSession } from '../../runtime/ort-session.js';
+import { openGraph } from '../../runtime/open-graph.js';
 import { modnetSize } from './modnet-size.js';
 
 /** How a matting network wants its input image and how its output is read. */
@@ -42,7 +42,7 @@ export const loadU2netFamily = mattingLoader(u2net);
 /** Networks that separate foreground from background, pixel by pixel. */
 function mattingLoader(network: MattingNetwork): EngineLoader {
   return async ({ directory, graphFile, providers, intraOpThreads }, sink) => {
-    const session = await OrtSession.open({
+    const session = await openGraph({
       modelPath: join(directory, graphFile),
       providers,
       intraOpThreads,

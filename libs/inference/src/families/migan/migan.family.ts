@@ -4,7 +4,7 @@ import { QueuedTaskEngine, type TaskContext } from '../../engines/queued-task.en
 import type { EngineLoader } from '../../contract/engine-loader.js';
 import type { InpaintInput, ImageOutput } from '../../images/image-tasks.js';
 import { emptyImage, type RgbPixels } from '../../images/pixel-grid.js';
-import { OrtSession } from '../../runtime/ort-session.js';
+import { openGraph } from '../../runtime/open-graph.js';
 import { dilateMask } from './dilated-mask.js';
 
 const unmaskedSample = 255;
@@ -24,7 +24,7 @@ const run: RunShape = { fixedBytes: 300 * 2 ** 20, bytesPerPixel: 200, bytesPerP
  * kept. `result` is the filled image at any size. Unmasked pixels are returned bit by bit as they came.
  */
 export const loadMiganFamily: EngineLoader = async ({ directory, graphFile, providers, intraOpThreads }, sink) => {
-  const session = await OrtSession.open({
+  const session = await openGraph({
     modelPath: join(directory, graphFile),
     providers,
     intraOpThreads,

@@ -5,7 +5,8 @@ import type { ComposeInput, ComposeOutput } from '../../engines/music.js';
 import type { TaskContext } from '../../engines/queued-task.engine.js';
 import type { HostLoadOptions } from '../../contract/engine-loader.js';
 import { MergedDecoder } from '../../recognition/merged-decoder.js';
-import { OrtSession } from '../../runtime/ort-session.js';
+import { openGraph } from '../../runtime/open-graph.js';
+import type { GraphSession } from '../../runtime/graph-session.js';
 import { SentenceTokenizer } from '../../text/index.js';
 import fixture from './__fixtures__/tiny-musicgen.json' with { type: 'json' };
 import { CodeWriter } from './code-writer.js';
@@ -47,11 +48,11 @@ describe('the T5 tokenizer', () => {
 });
 
 describe('a tiny MusicGen that always takes the likeliest code', () => {
-  const sessions: OrtSession[] = [];
+  const sessions: GraphSession[] = [];
 
-  async function open(name: string): Promise<OrtSession> {
+  async function open(name: string): Promise<GraphSession> {
     const modelPath = `${directory}/onnx/${name}.onnx`;
-    const session = await OrtSession.open({ modelPath, providers: ['cpu'], intraOpThreads: 1, spinning: false });
+    const session = await openGraph({ modelPath, providers: ['cpu'], intraOpThreads: 1, spinning: false });
     sessions.push(session);
     return session;
   }

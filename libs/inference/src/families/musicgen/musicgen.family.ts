@@ -3,7 +3,8 @@ import { type ComposeInput, composeTask } from '../../engines/music.js';
 import { QueuedTaskEngine } from '../../engines/queued-task.engine.js';
 import type { EngineLoader } from '../../contract/engine-loader.js';
 import { MergedDecoder } from '../../recognition/merged-decoder.js';
-import { OrtSession } from '../../runtime/ort-session.js';
+import { openGraph } from '../../runtime/open-graph.js';
+import type { GraphSession } from '../../runtime/graph-session.js';
 import { SentenceTokenizer } from '../../text/index.js';
 import { CodeWriter } from './code-writer.js';
 import { MusicgenGenerator } from './musicgen.generator.js';
@@ -21,8 +22,8 @@ export const loadMusicgenFamily: EngineLoader = async (options, sink) => {
   const config = await readMusicgenConfig(directory, familyOptions);
   const tokenizer = await SentenceTokenizer.load(directory);
   // The graphs run in turn, so their threads must not spin.
-  const open = async (file: string): Promise<OrtSession> =>
-    await OrtSession.open({ modelPath: join(directory, file), providers, intraOpThreads, spinning: false });
+  const open = async (file: string): Promise<GraphSession> =>
+    await openGraph({ modelPath: join(directory, file), providers, intraOpThreads, spinning: false });
   const { textEncoderFile, codecFile } = familyOptions;
   const beside = (name: string): string => join(dirname(graphFile), name);
   const encoder = await open(typeof textEncoderFile === 'string' ? textEncoderFile : beside('text_encoder.onnx'));

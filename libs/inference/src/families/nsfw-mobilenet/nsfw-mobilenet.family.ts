@@ -4,7 +4,7 @@ import type { EngineLoader } from '../../contract/engine-loader.js';
 import type { ClassifyInput, ClassifyOutput } from '../../images/image-tasks.js';
 import { emptyImage } from '../../images/pixel-grid.js';
 import { resizePlanes, samplePlanes } from '../../images/resize.js';
-import { OrtSession } from '../../runtime/ort-session.js';
+import { openGraph } from '../../runtime/open-graph.js';
 
 const side = 224;
 /** In the order of the network's output. */
@@ -15,7 +15,7 @@ const classes = ['drawing', 'hentai', 'neutral', 'porn', 'sexy'] as const;
  */
 export const loadNsfwMobilenetFamily: EngineLoader = async (options, sink) => {
   const { directory, graphFile, providers, intraOpThreads } = options;
-  const session = await OrtSession.open({ modelPath: join(directory, graphFile), providers, intraOpThreads });
+  const session = await openGraph({ modelPath: join(directory, graphFile), providers, intraOpThreads });
 
   const classify = async ({ image }: ClassifyInput, context: TaskContext): Promise<ClassifyOutput> => {
     const samples = resizePlanes(samplePlanes(image), side, side).data.map((sample) => sample / 255);

@@ -4,7 +4,8 @@ import { PlatformError } from '#common';
 import type { EngineLoader, HostLoadOptions } from '../../contract/engine-loader.js';
 import { QueuedTaskEngine } from '../../engines/queued-task.engine.js';
 import { emptyImage } from '../../images/pixel-grid.js';
-import { OrtSession } from '../../runtime/ort-session.js';
+import { openGraph } from '../../runtime/open-graph.js';
+import type { GraphSession } from '../../runtime/graph-session.js';
 import { characterSet } from './text-characters.js';
 import { TextReader } from './text-reader.js';
 
@@ -31,8 +32,8 @@ export const loadPpOcrFamily: EngineLoader = async (options, sink) => {
 };
 
 /** The graphs take turns, so waiting threads must not spin. */
-function open({ directory, providers, intraOpThreads }: HostLoadOptions, file: string): Promise<OrtSession> {
-  return OrtSession.open({ modelPath: join(directory, file), providers, intraOpThreads, spinning: false });
+function open({ directory, providers, intraOpThreads }: HostLoadOptions, file: string): Promise<GraphSession> {
+  return openGraph({ modelPath: join(directory, file), providers, intraOpThreads, spinning: false });
 }
 
 function fileOf({ familyOptions, modelId }: HostLoadOptions, option: string): string {

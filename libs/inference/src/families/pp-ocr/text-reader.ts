@@ -3,17 +3,17 @@ import { planesOf, type RgbPixels, wholeArea } from '../../images/pixel-grid.js'
 import type { ReadTextInput, ReadTextOutput, TextLine } from '../../images/reading-tasks.js';
 import { resizePlanes, samplePlanes } from '../../images/resize.js';
 import { floatsOf } from '../../runtime/float-tensor.js';
-import type { OrtSession } from '../../runtime/ort-session.js';
+import type { GraphSession } from '../../runtime/graph-session.js';
 import { cutLine, sizeOfLine, upsideDown } from './cut-line.js';
 import { inReadingOrder } from './reading-order.js';
 import { findTextBoxes, type TextBox } from './text-boxes.js';
 import { readCharacters } from './text-characters.js';
 
 export interface TextReaderSessions {
-  detector: OrtSession;
-  recognizer: OrtSession;
+  detector: GraphSession;
+  recognizer: GraphSession;
   /** Null: lines are not turned. */
-  direction: OrtSession | null;
+  direction: GraphSession | null;
 }
 
 /** Sides of the detector's input are multiples of this. */
@@ -123,7 +123,7 @@ export class TextReader {
     { width, height }: { width: number; height: number },
     context: TaskContext,
   ): Promise<Float32Array> {
-    const session = this.sessions[name] as OrtSession;
+    const session = this.sessions[name] as GraphSession;
     const [input] = session.inputs;
     const [output] = session.outputs;
     const feeds = { [input?.name ?? '']: session.tensor('float32', values, [1, 3, height, width]) };

@@ -5,7 +5,7 @@ import { QueuedTaskEngine, type TaskContext } from '../../engines/queued-task.en
 import type { EngineLoader } from '../../contract/engine-loader.js';
 import type { InterpolateInput, ImageOutput } from '../../images/image-tasks.js';
 import { emptyImage, type RgbPixels, wholeArea, writePlanes } from '../../images/pixel-grid.js';
-import { OrtSession } from '../../runtime/ort-session.js';
+import { openGraph } from '../../runtime/open-graph.js';
 
 /** The flow is first computed at 1/32 of the size, so both sides must be multiples of this. */
 const divisor = 32;
@@ -18,7 +18,7 @@ const run: RunShape = { fixedBytes: 64 * 2 ** 20, bytesPerPixel: 240, bytesPerPi
  * them, planes from 0 to 1. Frames may have any size and are padded with their border.
  */
 export const loadRifeFamily: EngineLoader = async ({ directory, graphFile, providers, intraOpThreads }, sink) => {
-  const session = await OrtSession.open({
+  const session = await openGraph({
     modelPath: join(directory, graphFile),
     providers,
     intraOpThreads,

@@ -1,20 +1,21 @@
 import { join } from 'node:path';
 import type { HostLoadOptions } from '../../contract/engine-loader.js';
-import { OrtSession } from '../../runtime/ort-session.js';
+import { openGraph } from '../../runtime/open-graph.js';
+import type { GraphSession } from '../../runtime/graph-session.js';
 
 /**
  * Opens the graphs of a pipeline in the diffusers layout, one folder each. The graphs run in turn, so their threads
  * must not spin.
  */
 export class PipelineSessions {
-  private readonly opened: OrtSession[] = [];
+  private readonly opened: GraphSession[] = [];
 
   constructor(private readonly options: HostLoadOptions) {}
 
-  async open(part: string): Promise<OrtSession> {
+  async open(part: string): Promise<GraphSession> {
     const { directory, providers, intraOpThreads } = this.options;
     const modelPath = join(directory, part, 'model.onnx');
-    const session = await OrtSession.open({
+    const session = await openGraph({
       modelPath,
       providers,
       intraOpThreads,

@@ -4,7 +4,7 @@ import type { EngineLoader } from '../../contract/engine-loader.js';
 import { type EmbeddingInput, type EmbeddingOutput, type EmbeddingPart, embeddingTask } from '../../embedding/index.js';
 import { QueuedTaskEngine, type TaskContext } from '../../engines/queued-task.engine.js';
 import { floatsOf, integerTensor } from '../../runtime/float-tensor.js';
-import { OrtSession } from '../../runtime/ort-session.js';
+import { openGraph } from '../../runtime/open-graph.js';
 import { joinWindows, softmax, splitSegments, splitWindows } from './text-windows.js';
 import { WordPieceTokenizer } from './word-piece-tokenizer.js';
 
@@ -23,7 +23,7 @@ export const loadTextClassificationFamily: EngineLoader = async (options, sink) 
   const isWindow = typeof maxTokens === 'number' && Number.isInteger(maxTokens) && maxTokens > specialTokens;
   if (!isWindow) throw new PlatformError('INVALID_MANIFEST', 'familyOptions.maxTokens must be a number above 2.');
   const tokenizer = await WordPieceTokenizer.load(join(directory, vocabularyFile));
-  const session = await OrtSession.open({ modelPath: join(directory, graphFile), providers, intraOpThreads });
+  const session = await openGraph({ modelPath: join(directory, graphFile), providers, intraOpThreads });
   const output = session.outputs[0]?.name ?? 'logits';
 
   const probabilities = async (window: readonly number[], context: TaskContext): Promise<number[]> => {

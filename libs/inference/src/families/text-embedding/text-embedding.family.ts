@@ -9,7 +9,7 @@ import {
   SentenceEncoder,
 } from '../../embedding/index.js';
 import type { EngineLoader } from '../../contract/engine-loader.js';
-import { OrtSession } from '../../runtime/ort-session.js';
+import { openGraph } from '../../runtime/open-graph.js';
 import { SentenceTokenizer } from '../../text/index.js';
 
 /** Probe texts: each must have the same vector alone and in a batch. */
@@ -31,7 +31,7 @@ export const loadTextEmbeddingFamily: EngineLoader = async (options, sink) => {
     readSentenceSettings(options),
     longestText(options),
   ]);
-  const session = await OrtSession.open({ modelPath: join(directory, graphFile), providers, intraOpThreads });
+  const session = await openGraph({ modelPath: join(directory, graphFile), providers, intraOpThreads });
   const encoder = new SentenceEncoder(session, settings, tokenizer.padId);
   const rows = probes
     .map((text) => tokenizer.encode(text, maxTokens))

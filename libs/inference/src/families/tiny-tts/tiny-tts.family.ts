@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { QueuedTaskEngine } from '../../engines/queued-task.engine.js';
 import { type SpeakInput, speakTask } from '../../engines/speech.js';
 import type { EngineLoader } from '../../contract/engine-loader.js';
-import { OrtSession } from '../../runtime/ort-session.js';
+import { openGraph } from '../../runtime/open-graph.js';
 import { loadPronouncer } from '../../speech/load-pronouncer.js';
 import { speakHandler } from '../../speech/synthesizer.js';
 import { loadTinyTtsMetadata } from './tiny-tts.metadata.js';
@@ -15,7 +15,7 @@ import { TinyTtsSynthesizer } from './tiny-tts.synthesizer.js';
 export const loadTinyTtsFamily: EngineLoader = async (options, sink) => {
   const { directory } = options;
   const [metadata, pronouncer] = await Promise.all([loadTinyTtsMetadata(directory), loadPronouncer(directory)]);
-  const session = await OrtSession.open({
+  const session = await openGraph({
     modelPath: join(directory, options.graphFile),
     providers: options.providers,
     intraOpThreads: options.intraOpThreads,

@@ -5,7 +5,8 @@ import { textWarmUp } from '../../contract/text-generation.js';
 import { ImageReader } from '../../engines/image-reader.js';
 import { SchedulerTextEngine, type TextSide } from '../../engines/text-generation.engine.js';
 import type { DecoderHints } from '../../runtime/decoder-graph.js';
-import { OrtSession } from '../../runtime/ort-session.js';
+import { openGraph } from '../../runtime/open-graph.js';
+import type { GraphSession } from '../../runtime/graph-session.js';
 import { isBatchInvariant } from '../../scheduler/batch-invariance.js';
 import { BatchScheduler } from '../../scheduler/batch-scheduler.js';
 import { openDecoder } from '../../scheduler/open-decoder.js';
@@ -109,8 +110,8 @@ async function openSessions(options: HostLoadOptions) {
 }
 
 /** The three graphs take turns, so waiting threads must not spin. */
-function openSession({ directory, providers, intraOpThreads }: HostLoadOptions, file: string): Promise<OrtSession> {
-  return OrtSession.open({ modelPath: join(directory, file), providers, intraOpThreads, spinning: false });
+function openSession({ directory, providers, intraOpThreads }: HostLoadOptions, file: string): Promise<GraphSession> {
+  return openGraph({ modelPath: join(directory, file), providers, intraOpThreads, spinning: false });
 }
 
 function contextOf(

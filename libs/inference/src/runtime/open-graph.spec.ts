@@ -2,21 +2,23 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { PlatformError } from '#common';
 import { buildTinyModel } from '#test/tiny-models';
-import type { GraphTensor } from './graph-session.js';
-import { OrtSession } from './ort-session.js';
+import { BindingSession } from './binding-session.js';
+import { OrtApi, OrtApiUnavailable } from './c-api/ort-api.js';
+import type { GraphSession, GraphTensor } from './graph-session.js';
+import { openGraph } from './open-graph.js';
 
 let folder = '';
 let modelPath = '';
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'ort-session-'));
+  folder = await mkdtemp(join(tmpdir(), 'open-graph-'));
   modelPath = join(folder, (await buildTinyModel(folder)).graphFile);
 });
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
-function emptyFeeds(session: OrtSession): Record<string, GraphTensor> {
+function emptyFeeds(session: GraphSession): Record<string, GraphTensor> {
   return Object.fromEntries(
     session.inputs.map(({ name, type, shape }) => {
       const dims = shape.map((size) => (typeof size === 'number' ? size : 1));
@@ -27,9 +29,9 @@ function emptyFeeds(session: OrtSession): Record<string, GraphTensor> {
   );
 }
 
-describe('OrtSession', () => {
+describe('openGraph', () => {
   it('describes inputs and outputs by name, type and shape', async () => {
-    const session = await OrtSession.open({ modelPath, providers: ['cpu'], intraOpThreads: 1 });
+    const session = await openGraph({ modelPath, providers: ['cpu'], intraOpThreads: 1 });
     expect(session.inputs).toContainEqual({ name: 'past_lens', type: 'int64', shape: ['batch'] });
     expect(session.outputs.map(({ name }) => name)).toContain('new_kv');
     expect([session.provider, session.providerNote]).toEqual(['cpu', null]);
@@ -38,14 +40,31 @@ describe('OrtSession', () => {
 
   it('falls back in order and reports why each provider was skipped', async () => {
     const providers = ['no-such-provider', 'cpu'];
-    const session = await OrtSession.open({ modelPath, providers, intraOpThreads: 1 });
+    const session = await openGraph({ modelPath, providers, intraOpThreads: 1 });
     expect(session.provider).toBe('cpu');
     expect(session.providerNote).toBe('no-such-provider skipped: not part of this build');
     await session.release();
   });
 
+  it('uses the binding on a device where the C API is missing, and says so', async () => {
+    const open = vi.spyOn(OrtApi, 'open').mockImplementation(() => {
+      throw new OrtApiUnavailable('koffi cannot be loaded: no library');
+    });
+    const binding = vi.spyOn(BindingSession, 'open').mockImplementation(async (_options, chosen) => {
+      return { ...chosen } as BindingSession;
+    });
+    const session = await openGraph({ modelPath, providers: ['nowhere', 'webgpu', 'cpu'], intraOpThreads: 1 });
+    expect([session.provider, session.providerNote]).toEqual([
+      'webgpu',
+      'nowhere skipped: not part of this build; ' +
+        'webgpu blocks the host while it works: koffi cannot be loaded: no library',
+    ]);
+    open.mockRestore();
+    binding.mockRestore();
+  });
+
   it('fails if no listed provider works, and does not fall back to a CPU that is not listed', async () => {
-    const opened = OrtSession.open({ modelPath, providers: ['no-such-provider'], intraOpThreads: 1 });
+    const opened = openGraph({ modelPath, providers: ['no-such-provider'], intraOpThreads: 1 });
     await expect(opened).rejects.toMatchObject({
       code: 'INFERENCE_FAILED',
       message:
@@ -58,14 +77,14 @@ describe('OrtSession', () => {
     const broken = join(folder, 'broken.onnx');
     await writeFile(broken, (await readFile(modelPath)).subarray(0, 1000));
     for (const path of [broken, join(folder, 'missing.onnx')]) {
-      const failed = OrtSession.open({ modelPath: path, providers: ['cpu'], intraOpThreads: 1 });
+      const failed = openGraph({ modelPath: path, providers: ['cpu'], intraOpThreads: 1 });
       await expect(failed).rejects.toMatchObject({ code: 'INFERENCE_FAILED' });
       await expect(failed).rejects.not.toThrow(folder);
     }
   });
 
   it('says why a run failed, for the log and across processes, and nothing about it to clients', async () => {
-    const session = await OrtSession.open({ modelPath, providers: ['cpu'], intraOpThreads: 1 });
+    const session = await openGraph({ modelPath, providers: ['cpu'], intraOpThreads: 1 });
     const tokens = session.tensor('float32', new Float32Array(1), [1]);
     const feeds = Object.fromEntries(session.inputs.map(({ name }) => [name, tokens]));
     const failure = await session.run(feeds, ['lse']).catch((error: unknown) => error as PlatformError);
@@ -76,14 +95,14 @@ describe('OrtSession', () => {
   });
 
   it('returns only the fetched outputs', async () => {
-    const session = await OrtSession.open({ modelPath, providers: ['cpu'], intraOpThreads: 1 });
+    const session = await openGraph({ modelPath, providers: ['cpu'], intraOpThreads: 1 });
     expect(Object.keys(await session.run(emptyFeeds(session), ['lse']))).toEqual(['lse']);
     await session.release();
   });
 
   it('leaves outputs that are never fetched out of the graph, which would keep them', async () => {
-    const all = await OrtSession.open({ modelPath, providers: ['cpu'], intraOpThreads: 1 });
-    const session = await OrtSession.open({ modelPath, providers: ['cpu'], intraOpThreads: 1, outputs: ['lse'] });
+    const all = await openGraph({ modelPath, providers: ['cpu'], intraOpThreads: 1 });
+    const session = await openGraph({ modelPath, providers: ['cpu'], intraOpThreads: 1, outputs: ['lse'] });
     expect(session.outputs.map(({ name }) => name)).toEqual(['lse']);
     const [whole, reduced] = await Promise.all([all, session].map((each) => each.run(emptyFeeds(each), ['lse'])));
     expect(reduced?.['lse']?.data).toEqual(whole?.['lse']?.data);

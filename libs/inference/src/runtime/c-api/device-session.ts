@@ -1,0 +1,306 @@
+import { dirname } from 'node:path';
+import { PlatformError } from '#common';
+import {
+  type GraphSession,
+  type GraphTensor,
+  isKept,
+  type KeptTensor,
+  type TensorData,
+  type TensorDescription,
+  type TensorType,
+} from '../graph-session.js';
+import { plainReason } from '../plain-reason.js';
+import type { ChosenProvider, SessionOptions } from '../session-options.js';
+import { fatalOnly, OrtApi, type Pointer } from './ort-api.js';
+import { elementTypes } from './signatures.js';
+import { arrayOf, bytesPerElement } from './tensor-data.js';
+
+/** Constants of the C API. */
+const allOptimizations = 99;
+const deviceAllocator = 0;
+const defaultMemory = 0;
+
+/** Names of providers in the C API. */
+const providerNames: Record<string, string> = { webgpu: 'WebGPU', cuda: 'CUDA' };
+
+/** Names of the memory of providers, where it is not that of the processor. */
+const memoryNames: Record<string, string> = { webgpu: 'WebGPU_Buffer', cuda: 'Cuda' };
+
+const typeNames = new Map<number, TensorType>(
+  Object.entries(elementTypes).map(([name, code]) => [code, name as TensorType]),
+);
+
+/**
+ * A graph in the runtime through its C API. Unlike those of `BindingSession`, `open` and `run` leave the event loop free: the runtime
+ * works in a thread of libuv's pool. Handles are released with the session; those of a run, with the run.
+ */
+export class DeviceSession implements GraphSession {
+  readonly inputs: readonly TensorDescription[];
+  readonly outputs: readonly TensorDescription[];
+  /** Bytes of tensors that were copied from the host for runs and back, where the graph runs on a device. */
+  bytesIn = 0;
+  bytesOut = 0;
+  private lastRun: Promise<unknown> = Promise.resolve();
+  private isReleased = false;
+  private readonly deviceMemory: Pointer;
+  /** Tensors that were kept and are still held. */
+  private readonly kept = new Map<KeptTensor, Pointer>();
+
+  private constructor(
+    private readonly api: OrtApi,
+    private readonly session: Pointer,
+    private readonly hostMemory: Pointer,
+    readonly provider: string,
+    readonly providerNote: string | null,
+  ) {
+    this.inputs = this.describe('Input');
+    this.outputs = this.describe('Output');
+    const memoryName = memoryNames[provider];
+    this.deviceMemory =
+      memoryName === undefined
+        ? api.create('CreateCpuMemoryInfo', deviceAllocator, defaultMemory)
+        : api.create('CreateMemoryInfo', memoryName, deviceAllocator, 0, defaultMemory);
+  }
+
+  /**
+   * Loads a graph on one provider; parts that it does not take run on the processor. Throws `OrtApiUnavailable` where
+   * the C API cannot be used, and the text of the runtime for a graph or a provider that it refuses.
+   */
+  static async open(options: SessionOptions, { provider, providerNote }: ChosenProvider): Promise<DeviceSession> {
+    const api = OrtApi.open();
+    const { modelPath, model } = options;
+    const settings = api.create('CreateSessionOptions');
+    try {
+      applySettings(api, settings, options);
+      if (provider !== 'cpu') appendProvider(api, settings, provider);
+      const out: (Pointer | null)[] = [null];
+      if (model === undefined) await api.callInThread('CreateSession', api.env, modelPath, settings, out);
+      else await api.callInThread('CreateSessionFromArray', api.env, model, model.byteLength, settings, out);
+      const hostMemory = api.create('CreateCpuMemoryInfo', deviceAllocator, defaultMemory);
+      return new DeviceSession(api, out[0] as Pointer, hostMemory, provider, providerNote);
+    } finally {
+      api.release('sessionOptions', settings);
+    }
+  }
+
+  tensor(type: TensorType, data: TensorData, dims: readonly number[]): GraphTensor {
+    return { type, data, dims };
+  }
+
+  async run(feeds: Record<string, GraphTensor>, fetches: readonly string[]): Promise<Record<string, GraphTensor>> {
+    return await this.inTurn(() => this.runNow(feeds, fetches));
+  }
+
+  async runKeeping(
+    feeds: Record<string, GraphTensor>,
+    fetches: readonly string[],
+    kept: ReadonlySet<string>,
+  ): Promise<Record<string, GraphTensor>> {
+    return await this.inTurn(() => this.runBound(feeds, fetches, kept));
+  }
+
+  async release(): Promise<void> {
+    await this.lastRun;
+    if (this.isReleased) return;
+    this.isReleased = true;
+    for (const tensor of this.kept.keys()) tensor.release();
+    this.api.release('session', this.session);
+    for (const memory of [this.hostMemory, this.deviceMemory]) this.api.release('memoryInfo', memory);
+  }
+
+  /** Runs one after the other; what goes wrong is an error of inference with the text of the runtime. */
+  private async inTurn<Result>(work: () => Promise<Result>): Promise<Result> {
+    const run = this.lastRun.then(async () => {
+      try {
+        if (this.isReleased) throw new Error('the session was released');
+        return await work();
+      } catch (cause) {
+        const options = { cause, reason: plainReason(cause) };
+        throw new PlatformError('INFERENCE_FAILED', 'The service failed to answer this request.', null, options);
+      }
+    });
+    this.lastRun = run.catch(() => undefined);
+    return await run;
+  }
+
+  private async runNow(
+    feeds: Record<string, GraphTensor>,
+    fetches: readonly string[],
+  ): Promise<Record<string, GraphTensor>> {
+    const { api } = this;
+    const inputs: Pointer[] = [];
+    const outputs: (Pointer | null)[] = fetches.map(() => null);
+    try {
+      const names = Object.keys(feeds);
+      for (const name of names) inputs.push(this.valueOf(name, feeds[name] as GraphTensor));
+      const called = [this.session, null, names, inputs, names.length, fetches, fetches.length, outputs];
+      await api.callInThread('Run', ...called);
+      return Object.fromEntries(fetches.map((name, index) => [name, this.read(outputs[index] as Pointer)]));
+    } finally {
+      for (const value of [...inputs, ...outputs]) if (value !== null) api.release('value', value);
+    }
+  }
+
+  /** Binds inputs and outputs, so that they may be tensors of the device. */
+  private async runBound(
+    feeds: Record<string, GraphTensor>,
+    fetches: readonly string[],
+    kept: ReadonlySet<string>,
+  ): Promise<Record<string, GraphTensor>> {
+    const { api, session } = this;
+    const binding = api.create('CreateIoBinding', session);
+    const inputs: Pointer[] = [];
+    let values: Pointer[] = [];
+    try {
+      for (const [name, tensor] of Object.entries(feeds)) {
+        const held = isKept(tensor) ? this.kept.get(tensor) : undefined;
+        if (held === undefined) inputs.push(this.valueOf(name, tensor));
+        api.call('BindInput', binding, name, held ?? inputs.at(-1));
+      }
+      for (const name of fetches) {
+        api.call('BindOutputToDevice', binding, name, kept.has(name) ? this.deviceMemory : this.hostMemory);
+      }
+      api.call('SynchronizeBoundInputs', binding);
+      await api.callInThread('RunWithBinding', session, null, binding);
+      api.call('SynchronizeBoundOutputs', binding);
+      values = this.boundOutputs(binding);
+      return Object.fromEntries(
+        fetches.map((name, index) => {
+          const value = values[index] as Pointer;
+          return [name, kept.has(name) ? this.keep(value) : this.read(value)];
+        }),
+      );
+    } finally {
+      const held = new Set(this.kept.values());
+      for (const value of [...inputs, ...values]) if (!held.has(value)) api.release('value', value);
+      api.release('binding', binding);
+    }
+  }
+
+  private boundOutputs(binding: Pointer): Pointer[] {
+    const { api } = this;
+    const allocator = api.create('GetAllocatorWithDefaultOptions');
+    const [list, count]: [(Pointer | null)[], number[]] = [[null], [0]];
+    api.call('GetBoundOutputValues', binding, allocator, list, count);
+    const [first] = list;
+    if (first === null || first === undefined) return [];
+    const values = api.pointersAt(first, Number(count[0]));
+    api.call('AllocatorFree', allocator, first);
+    return values;
+  }
+
+  private keep(value: Pointer): KeptTensor {
+    const { api, kept } = this;
+    const { type, dims } = this.shapeOf(value);
+    const tensor: KeptTensor = {
+      type,
+      dims,
+      data: null,
+      read: () => this.download(tensor),
+      release: () => {
+        if (kept.delete(tensor)) api.release('value', value);
+      },
+    };
+    kept.set(tensor, value);
+    return tensor;
+  }
+
+  private download(tensor: KeptTensor): TensorData {
+    const { api, kept } = this;
+    const value = kept.get(tensor);
+    if (value === undefined) throw new Error('the tensor was released');
+    if (memoryNames[this.provider] === undefined) return this.read(value).data as TensorData;
+    const count = tensor.dims.reduce((product, size) => product * size, 1);
+    const data = arrayOf(tensor.type, new ArrayBuffer(count * bytesPerElement(tensor.type)));
+    const target = this.valueOf('copy', { ...tensor, data });
+    try {
+      api.call('CopyTensors', api.env, [value], [target], null, 1);
+    } finally {
+      api.release('value', target);
+    }
+    this.bytesIn -= data.byteLength;
+    this.bytesOut += data.byteLength;
+    return data;
+  }
+
+  /** A tensor over the data of a feed, which the caller keeps during the run. */
+  private valueOf(name: string, { type, data, dims }: GraphTensor): Pointer {
+    const code = (elementTypes as Partial<Record<string, number>>)[type];
+    if (code === undefined || !ArrayBuffer.isView(data)) throw new Error(`${name}: there are no tensors of ${type}`);
+    this.bytesIn += data.byteLength;
+    const shape = BigInt64Array.from(dims.map(BigInt));
+    const memory = this.hostMemory;
+    return this.api.create('CreateTensorWithDataAsOrtValue', memory, data, data.byteLength, shape, dims.length, code);
+  }
+
+  private read(value: Pointer): GraphTensor {
+    const { api } = this;
+    const { type, dims } = this.shapeOf(value);
+    const count = dims.reduce((product, size) => product * size, 1);
+    const bytes = api.bytesAt(api.create('GetTensorMutableData', value), count * bytesPerElement(type));
+    this.bytesOut += bytes.byteLength;
+    return { type, dims, data: arrayOf(type, bytes) };
+  }
+
+  private shapeOf(value: Pointer): { type: string; dims: number[] } {
+    const info = this.api.create('GetTensorTypeAndShape', value);
+    try {
+      const { type, shape } = this.tensorInfo(info);
+      return { type, dims: shape.map(Number) };
+    } finally {
+      this.api.release('shapeInfo', info);
+    }
+  }
+
+  private describe(side: 'Input' | 'Output'): TensorDescription[] {
+    const { api, session } = this;
+    const allocator = api.create('GetAllocatorWithDefaultOptions');
+    return Array.from({ length: api.number(`SessionGet${side}Count`, session) }, (_, index) => {
+      const namePointer = api.create(`SessionGet${side}Name`, session, index, allocator);
+      const name = api.textAt(namePointer);
+      api.call('AllocatorFree', allocator, namePointer);
+      const typeInfo = api.create(`SessionGet${side}TypeInfo`, session, index);
+      try {
+        // Part of `typeInfo`, and null for what is no tensor.
+        const info = api.create('CastTypeInfoToTensorInfo', typeInfo);
+        return info === null ? { name, type: 'not-a-tensor', shape: [] } : { name, ...this.tensorInfo(info) };
+      } finally {
+        api.release('typeInfo', typeInfo);
+      }
+    });
+  }
+
+  private tensorInfo(info: Pointer): Omit<TensorDescription, 'name'> {
+    const { api } = this;
+    const code = api.number('GetTensorElementType', info);
+    const rank = api.number('GetDimensionsCount', info);
+    const sizes = new BigInt64Array(rank);
+    const names: (string | null)[] = Array.from({ length: rank }, () => null);
+    if (rank > 0) {
+      api.call('GetDimensions', info, sizes, rank);
+      api.call('GetSymbolicDimensions', info, names, rank);
+    }
+    const shape = [...sizes].map((size, index) => (size >= 0n ? Number(size) : (names[index] ?? '')));
+    return { type: typeNames.get(code) ?? `type ${code}`, shape };
+  }
+}
+
+function applySettings(api: OrtApi, settings: Pointer, options: SessionOptions): void {
+  const { intraOpThreads, returnsMemory, spinning, model, modelPath } = options;
+  api.call('SetIntraOpNumThreads', settings, intraOpThreads);
+  api.call('SetInterOpNumThreads', settings, 1);
+  api.call('SetSessionGraphOptimizationLevel', settings, allOptimizations);
+  api.call('DisableMemPattern', settings);
+  api.call('SetSessionLogSeverityLevel', settings, fatalOnly);
+  if (returnsMemory === true) api.call('DisableCpuMemArena', settings);
+  if (spinning === false) api.call('AddSessionConfigEntry', settings, 'session.intra_op.allow_spinning', '0');
+  if (model !== undefined) {
+    const folder = dirname(modelPath);
+    api.call('AddSessionConfigEntry', settings, 'session.model_external_initializers_file_folder_path', folder);
+  }
+}
+
+function appendProvider(api: OrtApi, settings: Pointer, provider: string): void {
+  const name = providerNames[provider] ?? provider;
+  api.call('SessionOptionsAppendExecutionProvider', settings, name, [], [], 0);
+}

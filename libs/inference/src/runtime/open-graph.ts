@@ -1,0 +1,80 @@
+import { basename, dirname } from 'node:path';
+import { PlatformError } from '#common';
+import { freeBytes } from '#platform/memory';
+import { BindingSession, isProviderOfBuild } from './binding-session.js';
+import { DeviceSession } from './c-api/device-session.js';
+import { OrtApiUnavailable } from './c-api/ort-api.js';
+import type { GraphSession } from './graph-session.js';
+import { plainReason } from './plain-reason.js';
+import type { ChosenProvider, SessionOptions } from './session-options.js';
+
+export interface GraphOptions extends SessionOptions {
+  /** Execution providers in order of preference: `cuda`, `webgpu`, `cpu`. No other is tried. */
+  providers: readonly string[];
+}
+
+/**
+ * Loads a graph on the first provider that takes it; `providerNote` tells why others were skipped. Rejects with
+ * `INFERENCE_FAILED` if none does.
+ */
+export async function openGraph(options: GraphOptions): Promise<GraphSession> {
+  const reduced = options.model === undefined ? await withFetchedOutputs(options) : null;
+  if (reduced === null) return await openOnProvider(options);
+  try {
+    return await openOnProvider({ ...options, model: reduced });
+  } finally {
+    freeBytes(reduced);
+  }
+}
+
+async function openOnProvider({ providers, ...options }: GraphOptions): Promise<GraphSession> {
+  const skipped: string[] = [];
+  let lastError: unknown = null;
+  for (const provider of new Set(providers)) {
+    if (!isProviderOfBuild(provider)) {
+      skipped.push(`${provider} skipped: not part of this build`);
+      continue;
+    }
+    try {
+      return await openOn(options, { provider, providerNote: skipped.length > 0 ? skipped.join('; ') : null });
+    } catch (error) {
+      lastError = error;
+      skipped.push(`${provider} skipped: ${plainReason(error)}`);
+    }
+  }
+  throw new PlatformError(
+    'INFERENCE_FAILED',
+    `The model's graph could not be loaded (${explainSkipped(skipped, providers)}).`,
+    null,
+    { cause: lastError },
+  );
+}
+
+/**
+ * On a device, the C API leaves the event loop free while the device works. On the processor, the binding reads and
+ * returns tensors without copies.
+ */
+async function openOn(options: SessionOptions, chosen: ChosenProvider): Promise<GraphSession> {
+  if (chosen.provider === 'cpu') return await BindingSession.open(options, chosen);
+  try {
+    return await DeviceSession.open(options, chosen);
+  } catch (error) {
+    if (!(error instanceof OrtApiUnavailable)) throw error;
+    const note = `${chosen.provider} blocks the host while it works: ${error.message}`;
+    const notes = chosen.providerNote === null ? [note] : [chosen.providerNote, note];
+    return await BindingSession.open(options, { ...chosen, providerNote: notes.join('; ') });
+  }
+}
+
+/** Returns null for a graph of which every output is fetched, and for one that the runtime has to refuse. */
+async function withFetchedOutputs({ modelPath, outputs }: SessionOptions): Promise<Uint8Array | null> {
+  if (outputs === undefined) return null;
+  // Loaded on demand: most graphs return nothing else.
+  const { keepOutputs } = await import('#model-store/memory');
+  const graph = { folder: dirname(modelPath), graphFile: basename(modelPath) };
+  return await keepOutputs(graph, outputs).catch(() => null);
+}
+
+function explainSkipped(skipped: readonly string[], providers: readonly string[]): string {
+  return [...skipped, ...(providers.includes('cpu') ? [] : ['cpu is not among the providers'])].join('; ');
+}

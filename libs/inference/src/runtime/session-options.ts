@@ -1,0 +1,30 @@
+/** How a graph is opened, in whichever runtime session. */
+export interface SessionOptions {
+  /** Path of the `.onnx` file; its external data is beside it under the names in the graph. */
+  modelPath: string;
+  /** Content of another graph to run in its place, with the same external data; absent: the file's. */
+  model?: Uint8Array;
+  /** Threads per operator. */
+  intraOpThreads: number;
+  /**
+   * Whether threads spin between runs; default true, so that decoding does not wait for threads to wake. A process with
+   * several sessions disables it, because spinning threads take CPU time from the next session.
+   */
+  spinning?: boolean;
+  /**
+   * Whether memory of a run is given back after it; default false, which is faster for the many small tensors of text.
+   * Graphs that take whole images enable it: the arena would keep the memory of the largest image, and take up to twice as much.
+   */
+  returnsMemory?: boolean;
+  /**
+   * Outputs that are fetched; default: any. Others are left out of the graph: the runtime would keep them during a run,
+   * such as the attention of every layer.
+   */
+  outputs?: readonly string[];
+}
+
+/** The provider that runs a graph, and why those before it, or all that it can do, are not used; null otherwise. */
+export interface ChosenProvider {
+  provider: string;
+  providerNote: string | null;
+}

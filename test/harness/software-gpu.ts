@@ -1,0 +1,11 @@
+import { existsSync } from 'node:fs';
+
+/** The software Vulkan that Debian's `chromium` brings; it needs `libvulkan1`. */
+const driver = '/usr/lib/chromium/vk_swiftshader_icd.json';
+const loaders = ['/usr/lib/x86_64-linux-gnu/libvulkan.so.1', '/usr/lib/aarch64-linux-gnu/libvulkan.so.1'];
+
+/** Whether WebGPU can run without a GPU on this machine. */
+export const hasSoftwareGpu = existsSync(driver) && loaders.some((path) => existsSync(path));
+
+/** Environment of a process that is to use it. */
+export const softwareGpu = { VK_DRIVER_FILES: driver };
