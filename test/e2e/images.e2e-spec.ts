@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import OpenAI from 'openai';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { decodeImage, encodeImage, type Pixels } from '#media';
-import { type Transport, transportsFor } from '#test/extent';
+import { itInFull, type Transport, transportsFor } from '#test/extent';
 import { type Platform, startPlatform } from '#test/platform';
 import { stopConsistently } from '#test/stop-consistently';
 import { installTinyImages } from '#test/tiny-images';
@@ -181,7 +181,7 @@ describe.each(transportsFor('postgres'))('images over %s', (transport) => {
     expect(asUrl.data?.[0]?.url).toMatch(/^data:image\/png;base64,/);
   });
 
-  it('are generated again when the model’s host dies midway', async () => {
+  itInFull('are generated again when the model’s host dies midway', async () => {
     const answer = post('image/generate', longGeneration);
     await running();
     process.kill(platform.hostPid('tiny-painter'), 'SIGKILL');
