@@ -181,14 +181,18 @@ describe.each(transportsFor('postgres'))('images over %s', (transport) => {
     expect(asUrl.data?.[0]?.url).toMatch(/^data:image\/png;base64,/);
   });
 
-  itInFull('are generated again when the model’s host dies midway', async () => {
-    const answer = post('image/generate', longGeneration);
-    await running();
-    process.kill(platform.hostPid('tiny-painter'), 'SIGKILL');
-    expect((await answer).status).toBe(200);
-    expect(await lastJob()).toMatchObject({ state: 'succeeded', charged_nano: '10000000' });
-    await platform.untilOnline();
-  }, 120_000);
+  itInFull(
+    'are generated again when the model’s host dies midway',
+    async () => {
+      const answer = post('image/generate', longGeneration);
+      await running();
+      process.kill(platform.hostPid('tiny-painter'), 'SIGKILL');
+      expect((await answer).status).toBe(200);
+      expect(await lastJob()).toMatchObject({ state: 'succeeded', charged_nano: '10000000' });
+      await platform.untilOnline();
+    },
+    120_000,
+  );
 
   it('cost nothing when their client disconnects before the first one', async () => {
     const abort = new AbortController();
