@@ -51,11 +51,14 @@ async function openOnProvider({ providers, ...options }: GraphOptions): Promise<
 }
 
 /**
- * On a device, the C API leaves the event loop free while the device works. On the processor, the binding reads and
- * returns tensors without copies.
+ * Providers that run through the C API, which leaves the event loop free while the device works. CUDA is not among them:
+ * it has a function of its own to be added with, and has not been tried that way on a device. On the processor, the
+ * binding reads and returns tensors without copies.
  */
+const providersOfCApi: ReadonlySet<string> = new Set(['webgpu']);
+
 async function openOn(options: SessionOptions, chosen: ChosenProvider): Promise<GraphSession> {
-  if (chosen.provider === 'cpu') return await BindingSession.open(options, chosen);
+  if (!providersOfCApi.has(chosen.provider)) return await BindingSession.open(options, chosen);
   try {
     return await DeviceSession.open(options, chosen);
   } catch (error) {

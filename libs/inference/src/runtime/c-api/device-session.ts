@@ -21,10 +21,10 @@ const deviceAllocator = 0;
 const defaultMemory = 0;
 
 /** Names of providers in the C API. */
-const providerNames: Record<string, string> = { webgpu: 'WebGPU', cuda: 'CUDA' };
+const providerNames: Record<string, string> = { webgpu: 'WebGPU' };
 
 /** Names of the memory of providers, where it is not that of the processor. */
-const memoryNames: Record<string, string> = { webgpu: 'WebGPU_Buffer', cuda: 'Cuda' };
+const memoryNames: Record<string, string> = { webgpu: 'WebGPU_Buffer' };
 
 const typeNames = new Map<number, TensorType>(
   Object.entries(elementTypes).map(([name, code]) => [code, name as TensorType]),
