@@ -66,7 +66,8 @@ export function describeAffinity(world: () => World): void {
         spareSlots = 0,
       }: { handler?: EchoHandler; policy?: Partial<JobPolicy>; spareSlots?: number } = {},
     ) {
-      const mortal = await world().openMortal(name);
+      // A worker takes the jobs of others that it believes lost, so it is patient on a busy machine.
+      const mortal = await world().openMortal(name, { membership: { heartbeatMs: 100, lostAfterMs: 20_000 } });
       const { transport } = mortal;
       await transport.membership.join(() => workerHeartbeat(name, spareSlots));
       const consumer = await transport.consume({
