@@ -212,7 +212,7 @@ describe.each(transportsFor('postgres'))('images over %s', (transport) => {
 /** Tests that do not depend on the queue, on the running platform. */
 function describeOnce(): void {
   // Global attention takes a second or two even on the smallest image that can be edited.
-  it('are generated from an image and text, at about the size of the image', async () => {
+  itInFull('are generated from an image and text, at about the size of the image', async () => {
     const options = { model: 'tiny-redrawer', prompt: 'a red bird', image: await png(columns) };
     const response = await post('image/edit', await form(options));
     expect([response.status, response.headers.get('content-type')]).toEqual([200, 'image/png']);
