@@ -33,6 +33,13 @@ export class LedgerArchiveRepository {
     return row.month;
   }
 
+  /** Returns until when usage is in the sums that reports read; null: not at all. */
+  async foldedThrough(): Promise<Date | null> {
+    const [row] = await this.queries.$queryRaw<{ through: Date | null }[]>`
+      SELECT NULLIF(through, '-infinity') AS through FROM usage_folded`;
+    return row?.through ?? null;
+  }
+
   /** Returns the archive whose transactions are not all deleted yet. */
   async findOpen(): Promise<LedgerArchive | null> {
     const [row] = await this.queries.$queryRaw<LedgerArchive[]>`
