@@ -103,7 +103,7 @@ describe('the session of a browser', () => {
     expect(session.status).toBe(200);
     expect(session.body).toMatchObject({ role: 'operator', account: { id: keys.accountId } });
     expect(String(session.headers['set-cookie'])).toMatch(
-      /^sluice_console_[\w-]{10}=[\w-]{43}; Max-Age=43200; Path=\/a\/b\/; HttpOnly; SameSite=Strict$/,
+      /^sluice_console_[\w-]{10}=[\w-]{43}\.[\w-]{22}; Max-Age=43200; Path=\/a\/b\/; HttpOnly; SameSite=Strict$/,
     );
     expect((await call('/console/session', { headers: { cookie: headers['cookie'] ?? '' } })).body).toEqual(
       session.body,
@@ -134,6 +134,47 @@ describe('the session of a browser', () => {
     const first = await call('/console/session', { ...sign, headers: { origin: 'https://api.example.org' } });
     expect([first.status, String(first.headers['set-cookie'])]).toEqual([200, expect.stringContaining('; Secure')]);
     expect((await call('/console/session', sign)).status).toBe(401);
+  });
+
+  it('has a cookie over TLS that no page of a sibling domain can set or hide', async () => {
+    const tls = { origin: 'https://api.example.org' };
+    const session = await call('/console/session', { method: 'POST', headers: tls, payload: { apiKey: tenantKey } });
+    const cookie = String(session.headers['set-cookie']);
+    expect(cookie).toMatch(/^__Host-sluice_console_[\w-]{10}=.*; Path=\/; HttpOnly; SameSite=Strict; Secure$/);
+    const own = cookie.split(';', 1)[0] ?? '';
+    // A sibling domain sets cookies with a plain name: junk, and sessions that its owner opened here.
+    const foreign = await signIn({ apiKey: keys.inferenceKey });
+    const junk = Array.from(
+      { length: 20 },
+      (_, index) => `sluice_console_${index}=${'x'.repeat(43)}.${'y'.repeat(22)}`,
+    );
+    const tossed = [...junk, foreign.headers['cookie'], own].join('; ');
+    expect((await call('/console/session', { headers: { cookie: tossed } })).body).toEqual(session.body);
+    const headers = { cookie: tossed, 'x-sluice-csrf': String(session.body['csrf']) };
+    expect((await call('/api/v1/api_keys', { headers })).status).toBe(200);
+    const ended = await call('/console/session', { method: 'DELETE', headers: { ...headers, ...tls } });
+    expect(String(ended.headers['set-cookie'])).toMatch(/^__Host-sluice_console_[\w-]{10}=; Max-Age=0; Path=\/;/);
+    expect((await call('/console/session', { headers: { cookie: own } })).status).toBe(401);
+    expect(
+      (await call('/api/v1/chat/completions', { headers: foreign.headers, method: 'POST', payload: {} })).status,
+    ).toBe(400);
+  });
+
+  it('is looked up only for cookies that this installation made', async () => {
+    const repository = app.get(ConsoleSessionsRepository);
+    const reads = vi.spyOn(repository, 'find');
+    const deletions = vi.spyOn(repository, 'delete');
+    const cookie = Array.from(
+      { length: 50 },
+      (_, index) => `sluice_console_${index}=${'x'.repeat(43)}.${'y'.repeat(22)}`,
+    );
+    for (const method of ['GET', 'DELETE'] as const) {
+      const { status } = await call('/console/session', { method, headers: { cookie: cookie.join('; ') } });
+      expect(status).toBe(method === 'GET' ? 401 : 204);
+    }
+    expect(reads).not.toHaveBeenCalled();
+    expect(deletions).not.toHaveBeenCalled();
+    vi.restoreAllMocks();
   });
 
   it.each([
