@@ -234,6 +234,47 @@ describe('the Admin API', () => {
     expect([await show(keys.inferenceKey), await show(keys.adminKey), await show(tenantKey)]).toEqual([200, 200, 404]);
   });
 
+  it('shows operators the alerts that would fire, as the rows say, and judges each alert', async () => {
+    const health = async () => {
+      const headers = { authorization: `Bearer ${keys.adminKey}` };
+      const { status, body } = await call('/api/admin/v1/health', { headers });
+      expect(status).toBe(200);
+      return body['alerts'] as {
+        data: { name: string; state: string; runbook: string }[];
+        judged: string[];
+        unknown: string[];
+      };
+    };
+    const before = await health();
+    expect(before).toMatchObject({ data: [], unknown: [] });
+    expect(before.judged.length).toBeGreaterThan(8);
+    const key = await prisma.apiKey.findFirst({ where: { accountId: keys.accountId, kind: 'INFERENCE' } });
+    await prisma.$executeRaw`
+      INSERT INTO jobs (request_id, account_id, api_key_id, modality, model_id, deadline_at, enqueued_at)
+      VALUES ('late-TST', ${keys.accountId}::uuid, ${key?.id ?? null}::uuid, 'chat', 'tiny', now() + interval '1 hour',
+              now() - interval '10 minutes')`;
+    await prisma.$executeRaw`
+      INSERT INTO holds (request_id, account_id, api_key_id, model_id, diem_nano, bundled_nano, usd_nano, diem_epoch)
+      VALUES ('late-TST', ${keys.accountId}::uuid, ${key?.id ?? null}::uuid, 'tiny', 0, 0, 0, now()::date)`;
+    await prisma.$executeRaw`UPDATE jobs SET finished_at = now() - interval '1 hour' WHERE request_id = 'r1-TST'`;
+    await prisma.$executeRaw`
+      INSERT INTO ledger_verification (took_ms, breaks, verified_at)
+      VALUES (1, '{"wrongBalances": 1}', now() - interval '4 hours')`;
+    await prisma.$executeRaw`UPDATE usage_folded SET through = now() - interval '3 hours'`;
+    const { data, unknown } = await health();
+    expect(unknown).toEqual([]);
+    expect(data.map(({ name, state }) => `${name} ${state}`)).toEqual([
+      'SluiceLedgerBroken firing',
+      'SluiceJobsWaitLong firing',
+      'SluiceLedgerNotVerified firing',
+      'SluiceUsageNotFolded firing',
+      'SluiceReservationsNotClosed pending',
+    ]);
+    expect(data[0]?.runbook).toBe('docs/runbooks/ledger-broken.md');
+    await prisma.$executeRaw`DELETE FROM holds WHERE request_id = 'late-TST'`;
+    await prisma.$executeRaw`DELETE FROM jobs WHERE request_id = 'late-TST'`;
+  });
+
   it('is in the OpenAPI document', async () => {
     const { body } = await call('/api/v1/openapi.json');
     const paths = body['paths'] as Record<string, Record<string, { servers?: object }>>;

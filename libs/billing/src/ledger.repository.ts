@@ -58,6 +58,12 @@ export interface AccountBalance {
   diemStakeNano: NanoUsd;
 }
 
+/** Open reservations, and whether any was closed in some time before. */
+export interface ReservationFlow {
+  open: number;
+  anyClosed: boolean;
+}
+
 /** Totals of the ledger, and each way it can be broken as a count that must be zero. */
 export interface VerifyReport {
   figures: {
@@ -257,6 +263,15 @@ export class LedgerRepository {
       SELECT count(*)::int AS count,
              COALESCE(sum(diem_nano + bundled_nano + usd_nano), 0)::bigint AS "heldNano"
         FROM holds WHERE state = 'open'`;
+    return one(row);
+  }
+
+  async reservationFlow(windowMs: number): Promise<ReservationFlow> {
+    const [row] = await this.queries.$queryRaw<ReservationFlow[]>`
+      SELECT (SELECT count(*)::int FROM holds WHERE state = 'open') AS open,
+             EXISTS (SELECT 1 FROM jobs j JOIN holds h ON h.request_id = j.request_id
+                      WHERE j.finished_at > now() - ${windowMs}::float8 * interval '1 ms' AND h.state <> 'open')
+               AS "anyClosed"`;
     return one(row);
   }
 

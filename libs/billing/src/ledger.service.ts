@@ -1,6 +1,6 @@
 import { type Currency, formatNanos, type NanoUsd, PlatformError } from '#common';
 import { Injectable } from '#platform/injection';
-import { PrismaService } from '#platform/prisma';
+import { boundedRead, PrismaService } from '#platform/prisma';
 import {
   type EntryPosition,
   LedgerEntriesRepository,
@@ -8,7 +8,7 @@ import {
   type PlacedLine,
 } from './ledger-entries.repository.js';
 import { type AccountBalance, type CreditKind, LedgerRepository } from './ledger.repository.js';
-import type { OpenReservations, VerifyReport } from './ledger.repository.js';
+import type { OpenReservations, ReservationFlow, VerifyReport } from './ledger.repository.js';
 import { LedgerVerificationRepository, type RecordedVerification } from './ledger-verification.repository.js';
 
 export interface Credit {
@@ -28,7 +28,7 @@ export class LedgerService {
   private readonly history: LedgerEntriesRepository;
   private readonly verifications: LedgerVerificationRepository;
 
-  constructor(prisma: PrismaService) {
+  constructor(private readonly prisma: PrismaService) {
     this.repository = new LedgerRepository(prisma);
     this.history = new LedgerEntriesRepository(prisma);
     this.verifications = new LedgerVerificationRepository(prisma);
@@ -117,6 +117,13 @@ export class LedgerService {
   /** Reads only the open reservations, however large the ledger is. */
   async openReservations(): Promise<OpenReservations> {
     return this.repository.openReservations();
+  }
+
+  /** Returns whether reservations are closed: how many are open, and whether any was closed in the last `windowMs`. */
+  async reservationFlow(windowMs: number): Promise<ReservationFlow> {
+    return boundedRead(this.prisma, { owner: null, timeoutMs: 2_000 }, (transaction) =>
+      new LedgerRepository(transaction).reservationFlow(windowMs),
+    );
   }
 
   /** Verifies the ledger and records what was found, for those who look at it later. */

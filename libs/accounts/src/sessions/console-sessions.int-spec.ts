@@ -125,7 +125,7 @@ describe('the cookies of a request', () => {
     expect(replica().tokensIn(header)).toEqual([token]);
   });
 
-  it('name eight sessions at most, of an installation whose tokens somebody else collected', async () => {
+  it('name eight sessions at most, even if another client has collected more', async () => {
     const { key } = await newAdminKey();
     const tokens: string[] = [];
     for (let count = 0; count < 12; count += 1) tokens.push(await sessions.openWithKey(key));

@@ -1,4 +1,5 @@
 import type { RawQueries } from '#platform/prisma';
+import { readFoldedThrough } from '../usage/usage-fold.repository.js';
 
 /** An export of transactions, and how far their deletion is. */
 export interface LedgerArchive {
@@ -35,9 +36,7 @@ export class LedgerArchiveRepository {
 
   /** Returns until when usage is in the sums that reports read; null: not at all. */
   async foldedThrough(): Promise<Date | null> {
-    const [row] = await this.queries.$queryRaw<{ through: Date | null }[]>`
-      SELECT NULLIF(through, '-infinity') AS through FROM usage_folded`;
-    return row?.through ?? null;
+    return await readFoldedThrough(this.queries);
   }
 
   /** Returns the archive whose transactions are not all deleted yet. */
