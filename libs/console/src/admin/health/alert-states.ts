@@ -20,10 +20,10 @@ export interface JudgedAlert {
   sinceMs: number;
 }
 
-/** A condition that nobody looked at for longer may have ended in between, in ms. */
+/** A condition may have ended and begun anew if no page asked for longer, in ms. */
 const maxGapMs = 120_000;
 
-/** Remembers since when conditions hold, as long as somebody looks: Prometheus evaluates its rules all the time. */
+/** Remembers since when conditions hold, as long as a page asks for them: Prometheus evaluates its rules all the time. */
 export class AlertStates {
   private since = new Map<string, number>();
   private lookedAtMs = -Infinity;
