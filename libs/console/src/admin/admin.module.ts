@@ -3,6 +3,7 @@ import { BillingModule } from '#billing/nest';
 import { JobsModule } from '#jobs/nest';
 import { ModelRegistryModule } from '#model-registry/nest';
 import { AdminBillingController } from './billing/billing.controller.js';
+import { AlertsService } from './health/alerts.service.js';
 import { AdminHealthController } from './health/health.controller.js';
 import { ModelsService } from './operations/models.service.js';
 import { OperationsController } from './operations/operations.controller.js';
@@ -23,6 +24,6 @@ import { UsageController } from './usage/usage.controller.js';
     AdminBillingController,
     AdminHealthController,
   ],
-  providers: [OverviewService, QueueService, ModelsService],
+  providers: [OverviewService, QueueService, ModelsService, AlertsService],
 })
 export class AdminModule {}

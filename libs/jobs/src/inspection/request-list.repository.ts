@@ -42,6 +42,10 @@ export interface RequestRow {
   startedAt: Date | null;
   finishedAt: Date | null;
   executionMs: number | null;
+  /** From the start of the run to its first token. */
+  firstTokenMs: number | null;
+  /** Pools and id of the worker that ran it; null while it is open. */
+  worker: string | null;
   promptTokens: number | null;
   cachedTokens: number | null;
   completionTokens: number | null;
@@ -98,7 +102,8 @@ function rows(which: Prisma.Sql, position: Prisma.Sql, { filter, after, limit }:
            p.model_id AS "modelId", p.api_key_id::text AS "apiKeyId", COALESCE(k.description, '') AS "keyDescription",
            COALESCE(k.last6, '') AS "keyLast6", p.state::text AS state, p.attempt, p.error_code AS "errorCode",
            p.created_at AS "createdAt", p.started_at AS "startedAt", p.finished_at AS "finishedAt",
-           p.execution_ms AS "executionMs", p.prompt_tokens AS "promptTokens", p.cached_tokens AS "cachedTokens",
+           p.execution_ms AS "executionMs", p.first_token_ms AS "firstTokenMs", p.worker,
+           p.prompt_tokens AS "promptTokens", p.cached_tokens AS "cachedTokens",
            p.completion_tokens AS "completionTokens",
            CASE WHEN p.finished_at IS NULL THEN NULL ELSE COALESCE(h.charged_nano, 0) END AS "chargedNano"
       FROM (SELECT j.*, ${position} AS position FROM jobs j WHERE ${Prisma.join(conditions, ' AND ')}

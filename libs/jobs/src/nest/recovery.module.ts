@@ -1,6 +1,6 @@
 import { Module } from '@nestjs/common';
 import { ConsoleSessionsRepository, DeleteExpiredSessionsSweep } from '#accounts';
-import { FoldKeyDaysSweep, FoldUsageSweep, UsageFoldRepository } from '#billing';
+import { FoldKeyDaysSweep, FoldUsageSweep } from '#billing';
 import { BillingModule } from '#billing/nest';
 import { LimitStoreModule } from '#rate-limit/nest';
 import { StorageModule } from '#storage/nest';
@@ -35,7 +35,6 @@ import { JobsModule } from './jobs.module.js';
     DeleteExpiredLinksSweep,
     DeleteExpiredArtifactsSweep,
     FoldKeyDaysSweep,
-    UsageFoldRepository,
     FoldUsageSweep,
     ConsoleSessionsRepository,
     DeleteExpiredSessionsSweep,

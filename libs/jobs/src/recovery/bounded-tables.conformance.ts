@@ -3,6 +3,7 @@ import { expect } from 'vitest';
 import { ConsoleSessionsRepository, DeleteExpiredSessionsSweep } from '#accounts';
 import { FoldKeyDaysSweep, KeyUsageRepository } from '#billing';
 import { PrismaService } from '#platform/prisma';
+import { foldUsage } from '#test/fold-usage';
 import { newRowCustomer, writeFinishedRequests } from '#test/finished-requests';
 import { expectInvariant } from '#test/invariant';
 import { createMigratedDatabase } from '#test/postgres';
@@ -76,6 +77,7 @@ export async function expectBoundedTables({ rounds, requests }: { rounds: number
     let first: TableSize[] = [];
     for (let round = 0; round < rounds; round += 1) {
       await writeFinishedRequests(client, customer, { count: requests, daysAgo: 91 });
+      await foldUsage(client);
       await sweep(prisma);
       // Vacuums as autovacuum does. The time at which it runs is not part of this test.
       await client.query('VACUUM');

@@ -413,6 +413,14 @@ export class ApiConfig extends LimitsConfig {
   })
   publicUrl?: string;
 
+  @TextVariable('SLUICE_DOCS_URL', {
+    about: 'Address at which the folder `docs` is published; the console links runbooks there.',
+    optional: true,
+    pattern: /^https?:\/\/[^\s?#]+$/,
+    expected: 'an http or https address such as https://docs.example.org/sluice',
+  })
+  docsUrl?: string;
+
   @IntegerVariable('SLUICE_STORED_RESPONSES_MS', {
     about:
       'Time that responses without `store: false` are stored, encrypted, for `previous_response_id`, in ms; 0: none is. `npm start`: an hour.',
