@@ -57,8 +57,9 @@ function newClient(changes: ConstructorParameters<typeof Anthropic>[0] = {}): An
 
 describe('messages on the deterministic engine', () => {
   beforeAll(async () => {
-    const manifest = { capabilities: { ...noCapabilities, supportsReasoning: true } };
-    platform = await startPlatform({ models: [{ manifest }], env: { SLUICE_KEEP_ALIVE_MS: '200' } });
+    const manifest = { capabilities: { ...noCapabilities, supportsReasoning: true }, traits: { default: 1 } };
+    const models = [{ contextLength: 16_384, manifest }];
+    platform = await startPlatform({ models, env: { SLUICE_KEEP_ALIVE_MS: '200' } });
     client = newClient();
   });
   afterAll(async () => {
@@ -120,7 +121,7 @@ describe('messages on the deterministic engine', () => {
       ...['message_start', 'content_block_start', 'text_delta', 'content_block_stop', 'message_delta', 'message_stop'],
     ]);
     const final = await client.messages.stream(request).finalMessage();
-    expect(final).toMatchObject({ stop_reason: 'end_turn', usage: { input_tokens: 2, output_tokens: 6 } });
+    expect(final).toMatchObject({ stop_reason: 'end_turn', usage: { input_tokens: 3, output_tokens: 6 } });
     expect(textOf(final)).toBe(words('user: Stream [[tokens=6]]', 6));
   });
 
@@ -225,7 +226,8 @@ describe('messages on the deterministic engine', () => {
     const abort = new AbortController();
     const whole = client.messages.create(ask('Whole [[tokens=5000 delay=20]]'), { signal: abort.signal });
     const refusal = whole.catch((error: unknown) => error);
-    await expect.poll(async () => (await platform.query('SELECT 1 FROM jobs WHERE closed_at IS NULL')).length).toBe(1);
+    const isOpen = "SELECT 1 FROM jobs WHERE state IN ('queued', 'running')";
+    await expect.poll(async () => (await platform.query(isOpen)).length).toBe(1);
     abort.abort();
     expect(await refusal).toBeInstanceOf(Anthropic.APIUserAbortError);
     expect((await platform.closedJobs()).at(-1)?.state).toBe('cancelled');
@@ -336,8 +338,7 @@ describe('messages with tools', () => {
   };
 
   beforeAll(async () => {
-    const capabilities = { ...noCapabilities, supportsFunctionCalling: true, supportsResponseSchema: true };
-    platform = await startPlatform({ engine: 'text', models: [{ manifest: { capabilities } }] });
+    platform = await startPlatform({ engine: 'text', models: [{ contextLength: 2048 }] });
     client = newClient();
   });
   afterAll(async () => {
