@@ -10,7 +10,8 @@ import { stopConsistently } from '#test/stop-consistently';
 
 type Message = Anthropic.Message;
 type MessageEvent = Anthropic.RawMessageStreamEvent;
-type Request = Omit<Anthropic.MessageCreateParamsNonStreaming, 'stream'>;
+/** Clients of this version have no sampling parameters; those of earlier ones send them. */
+type Request = Omit<Anthropic.MessageCreateParamsNonStreaming, 'stream'> & { temperature?: number };
 
 const model = 'tiny-llama';
 const image = { type: 'base64', media_type: 'image/png', data: 'AAAA' } as const;
