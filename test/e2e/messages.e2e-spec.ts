@@ -280,6 +280,8 @@ describe('messages on the deterministic engine', () => {
     });
 
     it('for another version, an unknown model, another method and an unknown path', async () => {
+      const earlier = await post('messages', ask('x [[tokens=1]]'), { 'anthropic-version': '2023-06-01' });
+      expect(earlier.status).toBe(200);
       const version = await post('messages', ask('x'), { 'anthropic-version': '2023-01-01' });
       expect([version.status, await version.text()]).toEqual([400, expect.stringContaining('anthropic-version')]);
       await expect(client.messages.create(ask('x', { model: 'nobody' }))).rejects.toMatchObject({

@@ -13,7 +13,7 @@ const streamExample = [
 const common = {
   tags: ['Messages'],
   requestHeaders: {
-    'anthropic-version': '`2023-06-01`, also without the header; other versions are refused.',
+    'anthropic-version': '`2023-06-01` or `2026-10-21`; other versions are refused. It may be absent.',
     'anthropic-beta':
       'Accepted without effect: what a beta adds are fields, and fields that are unknown here are refused.',
   },

@@ -19,8 +19,11 @@ import {
   MessagesStreamPresenter,
 } from './messages.presenter.js';
 
-/** The version of the API that this route speaks. */
-const apiVersion = '2023-06-01';
+/**
+ * Versions of the API. The later one has no sampling parameters and fewer places for documents and citations; what this
+ * route accepts, it accepts from clients of both.
+ */
+const apiVersions: readonly unknown[] = ['2023-06-01', '2026-10-21'];
 
 /** Chat in the Messages format: between translation and presenter it is a chat. */
 @Injectable()
@@ -93,9 +96,10 @@ function headOf(
   return { requestId: request.id, modelId: job.quote.price.modelId, warnings: [...warnings, ...ofChat] };
 }
 
-/** Throws `INVALID_REQUEST` for a client that speaks another version. Clients without the header get this one. */
+/** Throws `INVALID_REQUEST` for a client that speaks a version that is unknown here. The header may be absent. */
 function checkVersion({ request }: HttpExchange): void {
-  const version = request.headers['anthropic-version'] ?? apiVersion;
-  if (version === apiVersion) return;
-  throw new PlatformError('INVALID_REQUEST', `anthropic-version must be ${apiVersion}.`, 'anthropic-version');
+  const version = request.headers['anthropic-version'] ?? apiVersions[0];
+  if (apiVersions.includes(version)) return;
+  const message = `anthropic-version must be one of: ${apiVersions.join(', ')}.`;
+  throw new PlatformError('INVALID_REQUEST', message, 'anthropic-version');
 }
