@@ -303,7 +303,7 @@ describe('messages on the deterministic engine', () => {
       ...(index === 39 && mark),
     }));
     const stream = client.beta.messages.stream({
-      model: 'claude-sonnet-4-5-20250929',
+      model: 'claude-sonnet-5-5',
       max_tokens: 32_000,
       betas: ['interleaved-thinking-2025-05-14', 'fine-grained-tool-streaming-2025-05-14'],
       system: [
@@ -392,7 +392,7 @@ describe('messages with tools', () => {
     const calls = callsOf(final);
     expect(calls.length).toBeGreaterThan(0);
     for (const { input } of calls) expect(Object.keys(input as object).toSorted()).toEqual(['city', 'unit']);
-    expect(pieces).toBe(calls.map(({ input }) => JSON.stringify(input)).join(''));
+    expect(pieces.replaceAll(' ', '')).toBe(calls.map(({ input }) => JSON.stringify(input)).join(''));
   });
 
   it('follow a schema exactly', async () => {
