@@ -70,7 +70,10 @@ function placesOf(value: unknown, path: Path = []): Path[] {
 /** A copy with another value in one place; undefined removes it. */
 function replaced(value: unknown, [key, ...rest]: Path, other: unknown): unknown {
   if (key === undefined) return other;
-  const copy = (Array.isArray(value) ? [...(value as unknown[])] : { ...(value as object) }) as Record<Path[0], unknown>;
+  const copy = (Array.isArray(value) ? [...(value as unknown[])] : { ...(value as object) }) as Record<
+    Path[0],
+    unknown
+  >;
   copy[key] = replaced(copy[key], rest, other);
   return copy;
 }
