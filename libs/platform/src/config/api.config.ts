@@ -193,7 +193,7 @@ export class ApiConfig extends LimitsConfig {
   storeTimeoutMs!: number;
 
   @IntegerVariable('SLUICE_KEEP_ALIVE_MS', {
-    about: 'Idle time after which a stream gets an SSE comment, in ms.',
+    about: 'Idle time after which a stream gets an SSE comment or a ping, in ms.',
     default: 5_000,
     min: 50,
     max: 300_000,
@@ -242,8 +242,8 @@ export class ApiConfig extends LimitsConfig {
 
   @ListVariable('SLUICE_COMPATIBLE_NAMES', {
     about:
-      'Names that mean the default model of a kind, such as `my-chat=text`; `hosted`: those that clients have as their ' +
-      'defaults; `none`: no name.',
+      'Names that mean the default model of a kind, such as `my-chat=text` or `my-*=text`; `hosted`: those that clients ' +
+      'have as their defaults; `none`: no name.',
     default: 'hosted',
     expected: '`hosted`, `none`, or names with a kind, separated by commas',
   })
