@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { itInFull } from '#test/extent';
 
 /* What `npm start` says on machines and homes it cannot start on: one sentence with the way out, never a stack. */
 
@@ -167,7 +168,8 @@ describe.runIf(process.platform === 'linux')('npm start refuses', () => {
   describe.runIf(canMakeNetworks)('in a network', () => {
     const reason = /over 127\.0\.0\.1, which this machine does not have .*ip link set lo up/;
 
-    it('whose loopback interface is down', async () => {
+    // Starts a database first, which takes seconds.
+    itInFull('whose loopback interface is down', async () => {
       expect(await refusal({ network: ':; ' })).toMatch(reason);
     });
 

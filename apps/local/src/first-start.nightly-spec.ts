@@ -1,13 +1,12 @@
 import { execFileSync } from 'node:child_process';
-import { mkdir, mkdtemp, open, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, open, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { freePort } from '#platform/embedded-postgres';
 import { LocalRun } from '#test/local-run';
-import { ggufFile } from '#test/tiny-models/source-formats';
-import { tinyDecoder } from '#test/tiny-models/tiny-shapes';
+import { copyTinyDecoder } from '#test/tiny-decoders';
 
 /* Faults of a first start that need a running platform. Refused starts: test/e2e/bad-local-start.e2e-spec.ts. */
 
@@ -67,18 +66,19 @@ describe.runIf(process.platform === 'linux')('npm start', () => {
     it('says so, fails requests instead of losing them, and goes on when there is room', async () => {
       execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${diskMegabytes}m,mode=755`, 'tmpfs', join(folder, 'disk')]);
       const local = await start({});
-      const file = join(folder, 'tiny.gguf');
-      await writeFile(file, await ggufFile(tinyDecoder('llama', 1)));
-      await local.sluice('models', 'add', file);
+      const source = join(folder, 'own-folder');
+      await mkdir(source);
+      await copyTinyDecoder('llama', source);
+      await local.sluice('models', 'add', source);
       const key = await local.inferenceKey();
       const chat = () =>
         fetch(`${originOf(local.output)}/api/v1/chat/completions`, {
           method: 'POST',
           headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
           body: JSON.stringify({
-            model: 'tiny',
+            model: 'own-folder',
             max_completion_tokens: 2,
-            messages: [{ role: 'user', content: 'Hello' }],
+            messages: [{ role: 'user', content: 'How are you today?' }],
           }),
         });
       expect((await chat()).status).toBe(200);
@@ -92,7 +92,7 @@ describe.runIf(process.platform === 'linux')('npm start', () => {
       };
       await expect
         .poll(failed, { timeout: 120_000 })
-        .toEqual({ status: expect.toSatisfy((status) => status >= 500), error: expect.anything() });
+        .toMatchObject({ status: expect.toSatisfy((status: number) => status >= 500), error: expect.anything() });
       await local.says('is full: free some space, and everything goes on by itself');
 
       await rm(join(folder, 'disk', 'filler'));

@@ -1,14 +1,13 @@
 import { execFileSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { cp, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { cp, mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { expectInvariant } from '#test/invariant';
 import { LocalRun } from '#test/local-run';
 import { startPostgres, type TestPostgres } from '#test/postgres-server';
-import { ggufFile } from '#test/tiny-models/source-formats';
-import { tinyDecoder } from '#test/tiny-models/tiny-shapes';
+import { copyTinyDecoder } from '#test/tiny-decoders';
 
 /* What docs/operate/operations.md says about backups, on a machine that has nothing of the first one. */
 
@@ -50,20 +49,21 @@ describe.runIf(process.platform === 'linux')('an installation on an empty machin
   /** Starts the first machine, adds a model and asks it. Stops it, and returns what must be there after a restore. */
   async function useFirst(environment: Record<string, string> = {}): Promise<Backup> {
     const installation = await start(first, environment);
-    const file = join(folder, 'tiny.gguf');
-    await writeFile(file, await ggufFile(tinyDecoder('llama', 1)));
-    await installation.run.sluice('models', 'add', file);
+    const source = join(folder, 'own-folder');
+    await mkdir(source);
+    await copyTinyDecoder('llama', source);
+    await installation.run.sluice('models', 'add', source);
     const key = await installation.run.inferenceKey();
     const responseId = await installation.respond(key);
-    const requests = await installation.requests();
-    expect(requests).toContain('1');
+    const accounts = await installation.accounts();
+    expect(accounts).toContain('default');
     await stop();
-    return { key, responseId, requests };
+    return { key, responseId, accounts };
   }
 
-  /** The same key signs in, the same requests are listed, what was encrypted can be read, and chats are served. */
-  async function expectRestored(installation: Installation, { key, responseId, requests }: Backup): Promise<void> {
-    expect(await installation.requests()).toBe(requests);
+  /** The same accounts are listed, the same key signs in, what was encrypted can be read, and chats are served. */
+  async function expectRestored(installation: Installation, { key, responseId, accounts }: Backup): Promise<void> {
+    expect(await installation.accounts()).toBe(accounts);
     expect(await installation.readResponse(key, responseId)).toBe(200);
     await expect.poll(() => installation.respond(key).catch(() => null), { timeout: 120_000 }).not.toBeNull();
     const { stdout } = await installation.run.sluice('ledger', 'verify');
@@ -114,7 +114,7 @@ describe.runIf(process.platform === 'linux')('an installation on an empty machin
 interface Backup {
   key: string;
   responseId: string;
-  requests: string;
+  accounts: string;
 }
 
 /** A running one, as its clients and its operator see it. */
@@ -130,7 +130,7 @@ class Installation {
     const response = await fetch(`${this.baseUrl}/responses`, {
       method: 'POST',
       headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
-      body: JSON.stringify({ model: 'tiny', input: 'Hello', max_output_tokens: 16, store: true }),
+      body: JSON.stringify({ model: 'own-folder', input: 'How are you today?', max_output_tokens: 16, store: true }),
     });
     const body = (await response.json()) as { id?: string };
     if (!response.ok || body.id === undefined) throw new Error(JSON.stringify(body));
@@ -141,8 +141,8 @@ class Installation {
     return (await fetch(`${this.baseUrl}/responses/${id}`, { headers: { authorization: `Bearer ${key}` } })).status;
   }
 
-  /** The table of `sluice usage`. */
-  async requests(): Promise<string> {
-    return (await this.run.sluice('usage', '--by', 'model')).stdout;
+  /** The table of `sluice accounts list`, with keys and balances. */
+  async accounts(): Promise<string> {
+    return (await this.run.sluice('accounts', 'list')).stdout;
   }
 }
