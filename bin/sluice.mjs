@@ -37,7 +37,7 @@ async function start() {
   if (rest.includes('--help') || rest.includes('-h')) return console.log(startUsage);
   if (rest.length > 0) fail(`sluice start takes no arguments, not "${rest.join(' ')}".\n\n${startUsage}`);
   if (isClone) return import('../scripts/start.mjs');
-  // At the first start alone there is something to delete.
+  // Only the first start finds something to delete.
   trimRuntime();
   await runApp('local');
 }

@@ -1,6 +1,6 @@
 /*
  * Some packages come with the npm package as bundles: viem alone has 28 MB, mostly source maps, types and chains, and its
- * code takes one. With them go 80 packages that they bring. Only packages that nothing else in the installation imports
+ * code takes one. This also removes 80 packages that they depend on. Only packages that nothing else in the installation imports
  * qualify, and none that a sandbox reads (libs/documents).
  */
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -46,7 +46,7 @@ export async function bundlePackages({ root, folder, external }) {
   return [licensesFile, ...output.map(({ fileName }) => `${bundleFolder}/${fileName}`)];
 }
 
-/** Each module becomes one file with all its exports; what they share goes to further files. */
+/** Makes one file with all exports of each module. Code that they share goes to further files. */
 async function bundle({ root, folder, wanted, external }) {
   const { rolldown } = await import('rolldown');
   const bundler = await rolldown({
@@ -87,7 +87,7 @@ function isChunk(name, output) {
   return output.some(({ fileName }) => fileName === name);
 }
 
-/** Names every export: of a CommonJS module, a bundler would export the whole alone. */
+/** Names every export, because a bundler exports only the default of a CommonJS module. */
 async function exportsOf(name) {
   const names = Object.keys(await import(name)).filter((key) => /^[\w$]+$/.test(key));
   return `export { ${names.join(', ')} } from '${name}';`;

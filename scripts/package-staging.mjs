@@ -101,7 +101,7 @@ export function undeclaredImports(folder) {
     const place = relative(folder, path);
     if (bundles.some((bundle) => place.startsWith(bundle))) return [];
     const text = readFileSync(path, 'utf8');
-    // A `createRequire` would not find them either.
+    // `createRequire` would not find them either.
     const named = [...comesAlong].filter((name) => new RegExp(`['"\`]${name}[/'"\`]`).test(text));
     const packages = importedSpecifiers(path).filter((name) => !/^(\.|#|node:|data:)/.test(name));
     const missing = packages.map((name) => packageOf(name)).filter((name) => !declared.has(name));

@@ -35,7 +35,7 @@ export async function openDatabase(home: string, givenUrl: string | undefined, l
   try {
     await migrate({
       url: database.url,
-      // One line for a new database: nothing that its migrations change is there yet.
+      // A new database gets one line, since its migrations change nothing that exists.
       onApplied: (name, isNew) => {
         if (isNew) created += 1;
         else log.note(`database migrated: ${name}`);
@@ -58,7 +58,7 @@ class SupervisedPostgres implements LocalDatabase {
   private stopping = false;
   private restart: NodeJS.Timeout | undefined;
   private server: EmbeddedPostgres | undefined;
-  /** When a full disk is worth a line again: every statement that writes fails on one. */
+  /** When the log may name the full disk again. Every statement that writes fails on one. */
   private nextNoteMs = 0;
 
   private constructor(

@@ -25,7 +25,7 @@ function shown(name: string, value: unknown): string {
   return typeof readable === 'string' ? readable : JSON.stringify(readable);
 }
 
-/** How a message may put the value of a field. */
+/** Returns the ways in which a message may state the value of a field. */
 function wordings(name: string, value: unknown): string[] {
   const texts = [shown(name, value)];
   if (isBytes(name) && isRecord(value)) {

@@ -26,7 +26,7 @@ type Life =
   | 'summed'
   /** The ledger grows until it is archived (docs/guides/billing.md). */
   | 'archived'
-  /** The next write deletes what has expired; tests are beside their repositories. */
+  /** The next write deletes what has expired; the tests of their repositories check it. */
   | 'deleted at the next write'
   /** Grows with accounts, keys, wallets, models and characters, not with requests. */
   | 'kept';
@@ -65,7 +65,7 @@ function livesOf(life: Life, tables: readonly string[]): Record<string, Life> {
   return Object.fromEntries(tables.map((table) => [table, life]));
 }
 
-/** Of the sums, for each quarter of an hour that passes while a test runs: one charge and one row of requests. */
+/** Rows that each quarter of an hour adds to the sums while a test runs: one of charges and one of requests. */
 const maxSumsPerQuarter = 2;
 const quarterMs = 900_000;
 

@@ -70,7 +70,7 @@ async function initialize(
   try {
     await runInitdb(partial, passwordPath, binaries, identity);
   } catch (error) {
-    // On a full disk, every byte counts for whoever makes room.
+    // A half-made database would keep the disk full.
     await rm(partial, { recursive: true, force: true });
     await rm(passwordPath, { force: true });
     throw error;
