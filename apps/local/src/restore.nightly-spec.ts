@@ -18,7 +18,7 @@ describe.runIf(process.platform === 'linux')('an installation on an empty machin
   let first: string;
   let second: string;
   let run: LocalRun | undefined;
-  let server: TestPostgres | undefined;
+  const servers: TestPostgres[] = [];
 
   beforeEach(async () => {
     folder = await mkdtemp(join(tmpdir(), 'sluice restore '));
@@ -30,8 +30,7 @@ describe.runIf(process.platform === 'linux')('an installation on an empty machin
   afterEach(async () => {
     await run?.stop('SIGTERM');
     run = undefined;
-    await server?.close();
-    server = undefined;
+    await Promise.all(servers.splice(0).map((server) => server.close()));
     await rm(folder, { recursive: true, force: true });
   });
 
@@ -88,20 +87,25 @@ describe.runIf(process.platform === 'linux')('an installation on an empty machin
   });
 
   describe.runIf(existsSync(join(oldestPostgres, 'bin', 'pg_dump')))('with a database of its own', () => {
+    /** Returns the URL of an empty database on a server of its own. */
+    async function createDatabase(): Promise<string> {
+      const server = await startPostgres({}, undefined, oldestPostgres);
+      servers.push(server);
+      tool('createdb', '--maintenance-db', server.url, 'sluice');
+      return Object.assign(new URL(server.url), { pathname: 'sluice' }).href;
+    }
+
     const tool = (name: string, ...words: string[]) => execFileSync(join(oldestPostgres, 'bin', name), words);
 
     it('serves from a dump and the secret key', async () => {
-      server = await startPostgres({}, undefined, oldestPostgres);
-      const [source = '', target = ''] = ['source', 'target'].map(
-        (name) => Object.assign(new URL(server?.url ?? ''), { pathname: name }).href,
-      );
-      for (const name of ['source', 'target']) tool('createdb', '--maintenance-db', server.url, name);
+      const source = await createDatabase();
       const backup = await useFirst({ DATABASE_URL: source });
       const dump = join(folder, 'sluice.dump');
       tool('pg_dump', '--format=custom', '--file', dump, source);
-      tool('dropdb', '--maintenance-db', server.url, 'source');
-      // The queue is rebuilt from the rows of the database.
-      tool('pg_restore', '--dbname', target, '--exclude-schema', 'sluice_queue', '--no-owner', dump);
+      await servers.pop()?.close();
+      // The queue is rebuilt from the rows of the database. The new server knows no role of the old one.
+      const target = await createDatabase();
+      tool('pg_restore', '--dbname', target, '--exclude-schema', 'sluice_queue', '--no-owner', '--no-privileges', dump);
       await mkdir(second);
       for (const name of ['secret.key', 'models']) await cp(join(first, name), join(second, name), { recursive: true });
       await rm(first, { recursive: true });
