@@ -41,10 +41,16 @@ describe('requireNode', () => {
     expect(engines.node).toBe('^20.19.0 || ^22.12.0 || >=24.0.0');
   });
 
-  it.each(['bin/sluice.mjs', 'scripts/start.mjs'])('runs in %s before anything else is loaded', (path) => {
+  it.each([
+    'bin/sluice.mjs',
+    'bin/require-node.mjs',
+    'bin/trim-runtime.mjs',
+    'scripts/start.mjs',
+    'scripts/prepare-start.mjs',
+  ])('runs in %s before anything else is loaded', (path) => {
     // Static imports are read before any line runs: only Node's own modules and those that old versions can read.
     const names = [...readText(path).matchAll(/^import .* from '(.+)';$/gm)].map(([, name]) => name);
-    const known = ['./require-node.mjs', './prepare-start.mjs'];
+    const known = ['./require-node.mjs', './trim-runtime.mjs', './prepare-start.mjs', '../bin/require-node.mjs', '../bin/trim-runtime.mjs'];
     expect(names.filter((name) => !name?.startsWith('node:') && !known.includes(name ?? ''))).toEqual([]);
   });
 });
