@@ -50,7 +50,13 @@ describe('requireNode', () => {
   ])('runs in %s before anything else is loaded', (path) => {
     // Static imports are read before any line runs: only Node's own modules and those that old versions can read.
     const names = [...readText(path).matchAll(/^import .* from '(.+)';$/gm)].map(([, name]) => name);
-    const known = ['./require-node.mjs', './trim-runtime.mjs', './prepare-start.mjs', '../bin/require-node.mjs', '../bin/trim-runtime.mjs'];
+    const known = [
+      './require-node.mjs',
+      './trim-runtime.mjs',
+      './prepare-start.mjs',
+      '../bin/require-node.mjs',
+      '../bin/trim-runtime.mjs',
+    ];
     expect(names.filter((name) => !name?.startsWith('node:') && !known.includes(name ?? ''))).toEqual([]);
   });
 });
