@@ -146,6 +146,4 @@ export async function writeOldUsage(client: pg.Client, { account, key }: RowCust
      SELECT $1::uuid, ${slot}, 'm', $2::uuid, 'chat', 1, 0, 1, 0, 1 FROM generate_series(1, $3::int) AS n`,
     [account, key, count],
   );
-  // There is something to fold again, as in every quarter of an hour.
-  await client.query(`UPDATE usage_folded SET through = through - interval '15 minutes' WHERE through > '-infinity'`);
 }

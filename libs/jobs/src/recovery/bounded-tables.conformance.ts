@@ -129,7 +129,8 @@ export async function expectBoundedTables({ rounds, requests }: { rounds: number
     for (let round = 0; round < rounds; round += 1) {
       await writeFinishedRequests(client, customer, { count: requests, daysAgo: 91 });
       await writeExpiredRows(client, customer, requests / 10);
-      await writeOldUsage(client, customer, requests / 10);
+      // The first sums delete it. No later ones are due while this test runs.
+      if (round === 0) await writeOldUsage(client, customer, requests / 10);
       const written = await sizesOf(client);
       await sweep(prisma);
       // Vacuums as autovacuum does. The time at which it runs is not part of this test.
