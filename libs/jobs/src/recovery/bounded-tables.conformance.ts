@@ -2,6 +2,7 @@ import pg from 'pg';
 import { expect } from 'vitest';
 import { ConsoleSessionsRepository, DeleteExpiredSessionsSweep } from '#accounts';
 import { FoldKeyDaysSweep, KeyUsageRepository } from '#billing';
+import { DeleteOldInstallationsSweep, InstallationRepository } from '#model-registry/installations';
 import { PrismaService } from '#platform/prisma';
 import { newRowCustomer, writeFinishedRequests } from '#test/finished-requests';
 import { expectInvariant } from '#test/invariant';
@@ -32,6 +33,7 @@ async function sweep(prisma: PrismaService): Promise<void> {
       new DeleteExpiredLinksSweep(new DownloadLinksRepository(prisma)),
       new FoldKeyDaysSweep(new KeyUsageRepository(prisma)),
       new DeleteExpiredSessionsSweep(new ConsoleSessionsRepository(prisma)),
+      new DeleteOldInstallationsSweep(new InstallationRepository(prisma)),
     ];
     let found = 0;
     for (const one of sweeps) found += await one.run();
