@@ -58,7 +58,7 @@ export function launchInstaller({ home, modulePath, execArgv = [], onStderr }: I
 
 function withoutSecrets(): Record<string, null> {
   const secrets = variablesOf(OpsConfig).filter(({ secret }) => secret);
-  return Object.fromEntries(secrets.map(({ name }) => [name, null]));
+  return { ...Object.fromEntries(secrets.map(({ name }) => [name, null])), PGPASSWORD: null, PGPASSFILE: null };
 }
 
 /** Some systems do not allow it; the installation then runs like any other process. */

@@ -37,6 +37,7 @@ export class InstallationRun {
   private isChanged = false;
   private reportsLeft = 0;
   private reportedMs = performance.now();
+  private reporting: Promise<void> | null = null;
   private readonly lost = new AbortController();
 
   constructor(
@@ -52,7 +53,8 @@ export class InstallationRun {
       const manifest = await this.install(interrupted);
       if (manifest !== null && (await this.register(manifest))) return 'installed';
     } catch (error) {
-      if (!(error instanceof PlatformError)) throw error;
+      // The registry cannot be read: that says nothing about the model.
+      if (!(error instanceof PlatformError) || error.code === 'SERVICE_UNAVAILABLE') throw error;
       const failure = { state: 'failed', code: error.code, message: error.message } as const;
       return (await repository.finish(this.lease, failure)) ? 'failed' : 'lost';
     }
@@ -68,7 +70,7 @@ export class InstallationRun {
     const registered = (await this.findRegistered(reference)) ?? null;
     if (interrupted.aborted) return null;
     const child = launch();
-    const timer = setInterval(() => void this.report(), this.dependencies.reportMs);
+    const timer = setInterval(() => this.reportNext(), this.dependencies.reportMs);
     const onInterrupt = (): void => void child.stop();
     interrupted.addEventListener('abort', onInterrupt, { once: true });
     try {
@@ -82,6 +84,8 @@ export class InstallationRun {
       clearInterval(timer);
       interrupted.removeEventListener('abort', onInterrupt);
       await child.stop();
+      // What it says must not arrive behind what follows.
+      await this.reporting;
     }
   }
 
@@ -114,6 +118,11 @@ export class InstallationRun {
     this.progress = progress;
     this.state = stateOf(progress.stage, this.state);
     this.isChanged = true;
+  }
+
+  /** One report at a time: a slow database gets no queue of them. */
+  private reportNext(): void {
+    this.reporting ??= this.report().finally(() => (this.reporting = null));
   }
 
   /** Renews the lease. While the database is away the work goes on, but not for longer than the lease lasts. */
