@@ -81,9 +81,9 @@ async function workerPool(): Promise<string> {
 describe('a model of the import folder', () => {
   it('is installed, served and shown, with one request', async () => {
     const pool = await workerPool();
-    const asked = await admin('POST', 'model_installations', { reference: './tiny', id: 'own-llama', pool });
-    expect(asked).toMatchObject({ status: 200, body: { state: 'waiting', model: null } });
-    expect(await untilState(asked.body.id, 'installed')).toMatchObject({ model: 'own-llama', attempt: 1 });
+    const created = await admin('POST', 'model_installations', { reference: './tiny', id: 'own-llama', pool });
+    expect(created).toMatchObject({ status: 200, body: { state: 'waiting', model: null } });
+    expect(await untilState(created.body.id, 'installed')).toMatchObject({ model: 'own-llama', attempt: 1 });
     const chat = () =>
       fetch(`${platform.baseUrl}/chat/completions`, {
         method: 'POST',

@@ -77,7 +77,7 @@ async function describe(context: CliContext, job: InstallerJob, sources: SourceS
 /** Returns a bundled manifest or an entry of the catalogue. */
 async function findKnown(id: string): Promise<ModelManifest | CatalogueEntry | null> {
   const bundled = await loadManifestFolder(bundledManifestFolder(), () => undefined);
-  const manifest = bundled.find((each) => each.id === id);
+  const manifest = bundled.find((model) => model.id === id);
   return manifest ?? (await loadCatalogue()).find((entry) => entry.id === id) ?? null;
 }
 

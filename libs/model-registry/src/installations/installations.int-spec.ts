@@ -52,10 +52,10 @@ describe('an installation', () => {
   });
 
   it('has one owner of many that claim at once, the oldest first', async () => {
-    const asked = [await ask('hf:a/1'), await ask('hf:a/2'), await ask('hf:a/3')];
+    const created = [await ask('hf:a/1'), await ask('hf:a/2'), await ask('hf:a/3')];
     const owners = Array.from({ length: 8 }, (_, index) => new InstallationRepository(prisma).claim(`owner-${index}`));
     const leases = (await Promise.all(owners)).filter((lease) => lease !== null);
-    expect(leases.map(({ id }) => id).toSorted()).toEqual(asked.map(({ id }) => id).toSorted());
+    expect(leases.map(({ id }) => id).toSorted()).toEqual(created.map(({ id }) => id).toSorted());
     expect(new Set(leases.map(({ token }) => token)).size).toBe(3);
     expect(await repository.claim('late')).toBeNull();
   });

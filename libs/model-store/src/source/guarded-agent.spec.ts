@@ -34,8 +34,8 @@ describe('a source that an operator names from a browser', () => {
     await expect(read(`http://127.0.0.1:${port}/there`, never)).rejects.toThrow('127.0.0.1 leads to an address');
     await expect(read(`http://localhost:${port}/there`, never)).rejects.toThrow('localhost leads to an address');
     expect(requests).toBe(before);
-    const asked: string[] = [];
-    const once = (address: string) => asked.push(address) === 1;
+    const addresses: string[] = [];
+    const once = (address: string) => addresses.push(address) === 1;
     await expect(read(`http://127.0.0.1:${port}/`, once)).rejects.toThrow('leads to an address that is not public');
     expect(requests).toBe(before + 1);
   });

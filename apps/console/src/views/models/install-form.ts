@@ -25,8 +25,8 @@ export const weightOptions: readonly (readonly [string, string])[] = [
 
 /** The body of `POST model_installations`. Fields that are empty are left out. */
 export function installRequestOf(form: InstallForm, pool: string): Record<string, string> {
-  const own = form.chosen === '' ? { id: form.id.trim(), weights: form.weights } : {};
-  const fields = { reference: form.chosen === '' ? form.reference.trim() : form.chosen, ...own, pool };
+  const draftFields = form.chosen === '' ? { id: form.id.trim(), weights: form.weights } : {};
+  const fields = { reference: form.chosen === '' ? form.reference.trim() : form.chosen, ...draftFields, pool };
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== ''));
 }
 
