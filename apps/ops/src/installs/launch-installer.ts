@@ -39,7 +39,10 @@ export function launchInstaller({ home, modulePath, execArgv = [], onStderr }: I
     child.once('error', (error) => resolve(error.message));
     child.once('exit', (code, signal) => {
       if (code !== 0 && stderr !== '') onStderr(stderr);
-      resolve(signal ?? `code ${code}`);
+      // What it said last may still be on its way.
+      const finish = (): void => resolve(signal ?? `code ${code}`);
+      if (child.connected) child.once('disconnect', finish);
+      else finish();
     });
   });
   lowerPriority(child.pid);
