@@ -77,9 +77,10 @@ async function openForm(): Promise<void> {
   await page.getByLabel('Reference').waitFor();
 }
 
-async function add(reference: string, id = ''): Promise<void> {
+async function add(reference: string, { id = '', isPlaced = true } = {}): Promise<void> {
   await page.getByLabel('Reference').fill(reference);
   await page.getByLabel('Model id').fill(id);
+  if (!isPlaced) await page.getByLabel('Serve it in the pool').selectOption('');
   await page.getByRole('button', { name: 'Add model' }).click();
 }
 
@@ -93,7 +94,7 @@ describe('adding a model', () => {
     const watch = watchPage(page);
     await openForm();
     await page.evaluate('window.sameDocument = true');
-    await add('./tiny', 'own-llama');
+    await add('./tiny', { id: 'own-llama' });
     await installation('own-llama').getByText('installed', { exact: true }).waitFor();
     await registered('own-llama').getByText('online', { exact: true }).waitFor();
     expect(await page.evaluate<boolean>('window.sameDocument')).toBe(true);
@@ -126,7 +127,8 @@ describe('adding a model', () => {
     const graph = `/owner/large/resolve/${commit}/onnx/model.onnx`;
     hub.stalls.set(graph, [1_000_000]);
     await openForm();
-    await add('large');
+    // What the hub has is no graph, so no worker is to load it.
+    await add('large', { isPlaced: false });
     await installation('large').getByText('1.0 MB of 3.0 MB').waitFor();
     await page.reload();
     await installation('large').getByText('1.0 MB of 3.0 MB').waitFor();

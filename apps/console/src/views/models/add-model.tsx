@@ -83,7 +83,7 @@ function AddForm({ catalog: { data, installers }, onAdded }: AddFormProps): JSX.
           onChange={(value) => change({ pool: value })}
           options={[...pools.map((name): [string, string] => [name, name]), ['', 'None: place it later']]}
         />
-        <button type="submit" class="primary" disabled={task.isBusy || installers.length === 0}>
+        <button type="submit" class="primary" disabled={task.isBusy || workers.isLoading || installers.length === 0}>
           Add model
         </button>
       </form>
