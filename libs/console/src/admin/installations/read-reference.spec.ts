@@ -52,6 +52,7 @@ describe('a request to install a model', () => {
     ['pool', { pool: 'no such pool' }],
     ['name', { name: 'Stories' }],
     ['weights', { reference: './model.yaml', weights: 'int4' }],
+    ['strange', { strange: 1 } as object],
   ])('is refused by its field %s: %j', (field, request) => {
     expect(refusedField(request)).toBe(`INVALID_REQUEST ${field}`);
   });

@@ -17,6 +17,8 @@ const draftOptions = [
   'outputPriceUsd',
 ] as const;
 
+const optionNames = new Set<string>([...draftOptions, 'pool']);
+
 const idForm = /^[a-z0-9][a-z0-9._-]*$/;
 const idMessage = 'id may hold a-z, 0-9, ".", "_" and "-", and starts with a letter or digit.';
 
@@ -35,6 +37,8 @@ export function readInstallation(
   known: KnownIds,
   installers: readonly Installer[],
 ): InstallationRequest {
+  const stray = Object.keys(fields).find((name) => !optionNames.has(name));
+  if (stray !== undefined) throw fieldFault(stray, `${stray} is no field of this request.`);
   const reference = written.trim();
   const parsed = withField('reference', () => parseReference(reference));
   assertKnown(reference, parsed, known);
