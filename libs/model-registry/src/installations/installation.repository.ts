@@ -22,8 +22,6 @@ export interface InstallationPosition {
 /** How old the last report of a process may be that still counts, in ms. They report every 10 s. */
 const installerSilentMs = 30_000;
 
-const uniqueViolation = '23505';
-
 const withKey = { apiKey: { select: { id: true, description: true, last6: true } } } as const;
 type Row = Prisma.ModelInstallationGetPayload<{ include: typeof withKey }>;
 
@@ -92,7 +90,7 @@ export class InstallationRepository {
       return count > 0;
     } catch (error) {
       // The partial index decides between this row and a newer one of the same reference.
-      if (String(error).includes(uniqueViolation)) return false;
+      if (isUniqueViolation(error)) return false;
       throw error;
     }
   }
@@ -230,4 +228,10 @@ function toInstallation(row: Row): Installation {
 /** Of a later release, the row may have a code that this one does not know. */
 function codeOf(code: string | null): ErrorCode {
   return isErrorCode(code) ? code : 'UNKNOWN_ERROR';
+}
+
+/** Prisma reports it under a code of its own, or with that of PostgreSQL. */
+function isUniqueViolation(error: unknown): boolean {
+  const code = error instanceof Error ? (error as Error & { code?: unknown }).code : undefined;
+  return code === 'P2002' || String(error).includes('23505');
 }
