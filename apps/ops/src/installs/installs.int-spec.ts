@@ -28,9 +28,8 @@ const commit = 'e'.repeat(40);
 const graphPath = `/owner/large/resolve/${commit}/onnx/model.onnx`;
 const modulePath = sourcePath('apps/cli/src/models/install.child.ts');
 const withinMs = 150_000;
-
-// Each process loads the sources of the command line, and the first one compiles them.
-vi.setConfig({ testTimeout: 180_000, hookTimeout: 180_000 });
+/** Each process loads the sources of the command line, and the first one compiles them. */
+const timeout = 180_000;
 
 let database: TestDatabase;
 let prisma: PrismaService;
@@ -53,8 +52,7 @@ beforeAll(async () => {
   hub.addRepository('owner/large', commit, { 'onnx/model.onnx': weights, 'config.json': Buffer.from('{}') });
   vi.stubEnv('HF_ENDPOINT', hub.url);
   await compileProgram(modulePath);
-  await compileProgram(sourcePath('libs/inference/src/host/model-host.main.ts'));
-});
+}, timeout);
 
 beforeEach(async () => {
   home = await realpath(await mkdtemp(join(tmpdir(), 'sluice-installs-')));
@@ -141,7 +139,7 @@ async function writeTinyModel(name: string): Promise<string> {
   return folder;
 }
 
-describe('an installation', () => {
+describe('an installation', { timeout }, () => {
   it('inspects, converts, checks, registers and places a model of a folder', async () => {
     await writeTinyModel('tiny');
     startRunner();
@@ -234,7 +232,7 @@ describe('an installation', () => {
   });
 });
 
-describe('what an operator may name from a browser', () => {
+describe('what an operator may name from a browser', { timeout }, () => {
   it('is no file behind a link that leads out of the import folder, and none that a manifest names elsewhere', async () => {
     const folder = await writeTinyModel('tiny');
     await mkdir(join(home, 'secrets'));
