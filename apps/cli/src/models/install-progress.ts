@@ -14,6 +14,8 @@ export class InstallProgress implements ProgressReporter {
   private readonly downloadBytes: number | null;
   private reported: InstallationProgress['stage'] | null = null;
   private reportedMs = -Infinity;
+  private latest: InstallationProgress | null = null;
+  private timer: NodeJS.Timeout | undefined;
 
   constructor(
     { sources }: Pick<ModelManifest, 'sources'>,
@@ -27,12 +29,21 @@ export class InstallProgress implements ProgressReporter {
 
   update({ stage, file, done, total }: PullProgress): void {
     if (stage === 'download') this.doneByFile.set(file, done);
-    const isLast = done === total;
-    if (stage === this.reported && !isLast && this.nowMs() - this.reportedMs < reportEveryMs) return;
-    this.reported = stage;
-    this.reportedMs = this.nowMs();
     const whole = stage === 'download' ? this.wholeDownload(done, total) : { done, total };
-    this.report({ stage, file, ...whole, unit: stage === 'convert' ? 'steps' : 'bytes' });
+    this.latest = { stage, file, ...whole, unit: stage === 'convert' ? 'steps' : 'bytes' };
+    const isSoon = this.nowMs() - this.reportedMs < reportEveryMs;
+    if (stage !== this.reported || done === total || !isSoon) return this.flush();
+    // The last bytes before a pause count too.
+    this.timer ??= setTimeout(() => this.flush(), reportEveryMs).unref();
+  }
+
+  private flush(): void {
+    clearTimeout(this.timer);
+    this.timer = undefined;
+    if (this.latest === null) return;
+    this.reported = this.latest.stage;
+    this.reportedMs = this.nowMs();
+    this.report(this.latest);
   }
 
   note(): void {
@@ -40,7 +51,7 @@ export class InstallProgress implements ProgressReporter {
   }
 
   close(): void {
-    // Nothing is drawn.
+    clearTimeout(this.timer);
   }
 
   /** Packed sources are larger or smaller than their files, so the sum never exceeds the whole. */
