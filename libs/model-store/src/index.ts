@@ -1,5 +1,5 @@
 export { type InstalledRecord, modelFolder, modelsFolder } from './layout.js';
-export { type ProgressReporter, silentReporter } from './pull/progress.js';
+export { type ProgressReporter, type PullProgress, silentReporter } from './pull/progress.js';
 export { inPullOrder, pullModels, type PullResult } from './pull/pull-models.js';
 export type { SourceSettings } from './source/source-settings.js';
 export {

@@ -2,6 +2,7 @@ import { Module } from '@nestjs/common';
 import { ConsoleSessionsRepository, DeleteExpiredSessionsSweep } from '#accounts';
 import { FoldKeyDaysSweep, FoldUsageSweep } from '#billing';
 import { BillingModule } from '#billing/nest';
+import { DeleteOldInstallationsSweep, InstallationRepository } from '#model-registry/installations';
 import { LimitStoreModule } from '#rate-limit/nest';
 import { StorageModule } from '#storage/nest';
 import { DeleteStoredResponsesSweep } from '../idempotency/delete-stored-responses.sweep.js';
@@ -38,6 +39,8 @@ import { JobsModule } from './jobs.module.js';
     FoldUsageSweep,
     ConsoleSessionsRepository,
     DeleteExpiredSessionsSweep,
+    InstallationRepository,
+    DeleteOldInstallationsSweep,
     CleanupSweeps,
     ProgressRecorder,
   ],

@@ -2,6 +2,7 @@ import pg from 'pg';
 import { expect } from 'vitest';
 import { ConsoleSessionsRepository, DeleteExpiredSessionsSweep } from '#accounts';
 import { FoldKeyDaysSweep, FoldUsageSweep, KeyUsageRepository, UsageFoldRepository } from '#billing';
+import { DeleteOldInstallationsSweep, InstallationRepository } from '#model-registry/installations';
 import { PrismaService } from '#platform/prisma';
 import { DeleteExpiredWindowsSweep, PostgresLimitStore } from '#rate-limit';
 import { foldUsage } from '#test/fold-usage';
@@ -84,6 +85,7 @@ async function sweep(prisma: PrismaService): Promise<void> {
       new DeleteExpiredSessionsSweep(new ConsoleSessionsRepository(prisma)),
       new DeleteExpiredWindowsSweep(new PostgresLimitStore(prisma, { lengthMs: 60_000, slotMs: 1_000 })),
       new FoldUsageSweep(new UsageFoldRepository(prisma)),
+      new DeleteOldInstallationsSweep(new InstallationRepository(prisma)),
     ];
     let found = 0;
     for (const one of sweeps) found += await one.run();

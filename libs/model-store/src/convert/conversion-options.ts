@@ -1,10 +1,9 @@
 import { PlatformError } from '#common';
 import type { ConversionOptions } from './conversion.js';
 import { emitConcatDecoder, emitSplitDecoder, type LinearFormat } from './decoder/index.js';
+import type { WeightFormat } from './weight-formats.js';
 
-/** Names of the formats of linear layers in manifest options. */
-export const weightFormats = ['float32', 'int8', 'int8-channel', 'int4'] as const;
-export type WeightFormat = (typeof weightFormats)[number];
+export { type WeightFormat, weightFormats } from './weight-formats.js';
 
 /** Instead of one of them: each layer has the format of its own weights. */
 export const stored = 'stored';

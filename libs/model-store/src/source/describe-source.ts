@@ -3,8 +3,8 @@ import { Parser, type ReadEntry } from 'tar';
 import pacote from 'pacote';
 import type { ListFileEntry } from '@huggingface/hub';
 import type { ManifestFile } from '#model-registry/manifest';
-import { parseShardName } from '../convert/gguf/shard-names.js';
 import type { ModelFiles } from '../convert/safetensors/model-files.js';
+import { parseAddSource } from './add-source.js';
 import { describeAdapter, holdsAdapter, isAdapterFile } from './adapter-description.js';
 import { chooseGguf } from './choose-gguf.js';
 import { describeGguf } from './gguf-description.js';
@@ -18,9 +18,9 @@ import { describeSafetensors, holdsCheckpoint, isCheckpointFile } from './safete
 import { pullError } from './pull-error.js';
 import type { SourceDescription } from './source-description.js';
 import type { SourceSettings } from './source-settings.js';
-import { parseSourceUri } from './source-uri.js';
 import { isConfiguration, kindOf, lastPart, parseJson, requireGraph, withoutEnding } from './text-model-layout.js';
 import { WebFile } from './web-file.js';
+import { ggufNameOf } from './web-file-name.js';
 import { fetchWebText } from './web-request.js';
 
 const generationFile = 'generation_config.json';
@@ -32,34 +32,18 @@ const readFiles = new Set(['config.json', generationFile, sentenceFile]);
  * file only the header is read. Fails with `MODEL_PULL_FAILED` if it holds no text model that can be served.
  */
 export async function describeSource(text: string, settings: SourceSettings): Promise<SourceDescription> {
-  const [, repository, file] = /^(hf:[^:]+):(.+)$/.exec(text) ?? [];
-  const uri = parseSourceUri(repository ?? text);
+  const { uri, file } = parseAddSource(text);
   if (uri.kind === 'hf') return describeHub(uri, settings, file);
   if (uri.kind === 'npm') return describeNpm(uri, settings);
-  if (uri.kind === 'pypi') {
-    throw pullError(
-      `${text} is packed, and nothing of it can be read in advance. Write a manifest: docs/operate/models.md.`,
-    );
-  }
   if (uri.kind === 'file') return describeLocal(uri.path);
-  return describeWeb(uri.url);
+  return describeWeb(uri.url, settings);
 }
 
-async function describeWeb(url: URL): Promise<SourceDescription> {
-  const name = nameOf(url);
-  if ((parseShardName(name)?.count ?? 1) > 1) {
-    throw pullError(`${url.host}${url.pathname} is one part of a split model; fetch all parts and add them as files.`);
-  }
-  const file = await WebFile.open({ url }, name);
+async function describeWeb(url: URL, { mayReach }: SourceSettings): Promise<SourceDescription> {
+  const file = await WebFile.open({ url, mayReach }, ggufNameOf(url));
   const gguf = await describeGguf([file]);
   const files = [{ path: file.name, bytes: file.bytes }];
   return { format: 'gguf', source: { uri: url.href, files }, name: withoutEnding(file.name), gguf };
-}
-
-function nameOf(url: URL): string {
-  const name = decodeURIComponent(lastPart(url.pathname));
-  if (name.endsWith('.gguf')) return name;
-  throw pullError(`${url.host}${url.pathname} is no .gguf file. For other files of the web, write a manifest.`);
 }
 
 async function describeHub(hub: HubRepository, settings: SourceSettings, file?: string): Promise<SourceDescription> {
