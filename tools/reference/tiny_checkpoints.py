@@ -199,7 +199,54 @@ decoder_models = {
     ),
     "command-r": ("Cohere", dict(use_qk_norm=True, logit_scale=0.5), brain, "1GB"),
     "cohere2": ("Cohere2", dict(head_dim=8, logit_scale=0.5, sliding_window=6, num_hidden_layers=4), brain, "1GB"),
+    "lfm2": (
+        "Lfm2",
+        dict(num_hidden_layers=5, full_attn_idxs=[1, 4], block_multiple_of=8, rope_parameters=rope(base=1e6)),
+        brain,
+        "1GB",
+    ),
+    "lfm2-bias": (
+        "Lfm2",
+        dict(
+            num_hidden_layers=3,
+            layer_types=["conv", "full_attention", "conv"],
+            conv_bias=True,
+            conv_L_cache=4,
+            block_auto_adjust_ff_dim=False,
+            tie_word_embeddings=False,
+        ),
+        single,
+        "1GB",
+    ),
 }
+
+
+def published_lfm2(config: dict) -> dict:
+    """The members that the published `config.json` of LFM2-1.2B has, instead of those that the library writes today."""
+    renamed = dict(
+        block_dim=config["hidden_size"],
+        block_ff_dim=config.pop("intermediate_size"),
+        block_norm_eps=config["norm_eps"],
+        conv_dim=config["hidden_size"],
+        conv_dim_out=config["hidden_size"],
+        num_heads=config["num_attention_heads"],
+        rope_theta=config["rope_parameters"]["rope_theta"],
+        theta=config.pop("rope_parameters")["rope_theta"],
+        tie_embedding=config.pop("tie_word_embeddings"),
+        torch_dtype=config.pop("dtype"),
+        block_mlp_init_scale=1.0,
+        block_out_init_scale=1.0,
+        block_use_swiglu=True,
+        block_use_xavier_init=True,
+        conv_use_xavier_init=True,
+        use_pos_enc=True,
+    )
+    del config["layer_types"]
+    return config | renamed
+
+
+# Models whose `config.json` gets the members of a published one.
+published = {"lfm2": published_lfm2}
 
 
 def randomize(model: torch.nn.Module, seed: int) -> None:
@@ -287,6 +334,10 @@ def make_decoder(name: str, tokenizer: PreTrainedTokenizerFast) -> None:
         loaded = model_class.from_pretrained(target, dtype=single, attn_implementation="eager").eval()
         results, margin = answers(loaded, tokenizer)
         if margin > 5e-3:
+            if name in published:
+                path = target / "config.json"
+                content = published[name](json.loads(path.read_text()))
+                path.write_text(json.dumps(content, indent=2) + "\n")
             return write(name, loaded, results)
     raise SystemExit(f"{name}: no seed has clear choices")
 

@@ -107,6 +107,9 @@ CASES = [
         rope_parameters=rope("yarn", 1000.0, beta_fast=32.0, beta_slow=1.0, truncate=False, **YARN))), layers=3,
          keys={"expert_count": 4, "expert_used_count": 2, "expert_feed_forward_length": 32, "attention.sliding_window": 12,
                "rope.scaling.type": "yarn", "rope.scaling.factor": 4.0, "rope.scaling.original_context_length": 32}),
+    case("lfm2", "lfm2", ("Lfm2", dict(
+        full_attn_idxs=[1, 4], conv_L_cache=3, block_multiple_of=8, tie_word_embeddings=True,
+        rope_parameters=rope(base=1e6))), layers=5),
 ]  # fmt: skip
 
 
@@ -142,6 +145,8 @@ def random_values(name, values, tied):
     if "embed_tokens" in name or "lm_head" in name:
         # Larger tied embeddings would repeat the last token for ever.
         return noise * (0.12 if tied else 0.5)
+    if ".conv.conv." in name:
+        return noise * 0.6
     if "norm" in name:
         return noise * 0.2 + (0 if values.mean() == 0 else 1)
     if "sinks" in name:
@@ -196,13 +201,15 @@ def write(path, entry, config, model):
     writer.add_context_length(config.max_position_embeddings)
     writer.add_embedding_length(config.hidden_size)
     writer.add_block_count(config.num_hidden_layers)
-    writer.add_feed_forward_length(config.intermediate_size)
+    writer.add_feed_forward_length(feed_forward_length(config))
     writer.add_head_count(config.num_attention_heads)
-    writer.add_head_count_kv(config.num_key_value_heads)
+    writer.add_head_count_kv(key_value_heads(config))
     writer.add_key_length(head)
     writer.add_value_length(head)
-    if hasattr(config, "rms_norm_eps"):
-        writer.add_layer_norm_rms_eps(config.rms_norm_eps)
+    if hasattr(config, "conv_L_cache"):
+        writer.add_shortconv_l_cache(config.conv_L_cache)
+    if hasattr(config, "rms_norm_eps") or hasattr(config, "norm_eps"):
+        writer.add_layer_norm_rms_eps(getattr(config, "rms_norm_eps", None) or config.norm_eps)
     else:
         writer.add_layer_norm_eps(config.layer_norm_eps)
     parameters = config.rope_parameters
@@ -228,6 +235,21 @@ def write(path, entry, config, model):
     writer.close()
 
 
+def key_value_heads(config):
+    """One number, or one per layer with 0 for layers that do not attend."""
+    kinds = getattr(config, "layer_types", None) or []
+    if "conv" not in kinds:
+        return config.num_key_value_heads
+    return [0 if kind == "conv" else config.num_key_value_heads for kind in kinds]
+
+
+def feed_forward_length(config):
+    if not getattr(config, "block_auto_adjust_ff_dim", False):
+        return config.intermediate_size
+    scaled = int(config.block_ffn_dim_multiplier * int(2 * config.intermediate_size / 3))
+    return config.block_multiple_of * math.ceil(scaled / config.block_multiple_of)
+
+
 def stored(entry, config, name, values, names, rotated):
     """The tensors of a GGUF file for one of transformers."""
     if ".experts." in name:
@@ -243,6 +265,8 @@ def stored(entry, config, name, values, names, rotated):
         values = values + 1
     if "shared_expert_gate" in name:
         values = values.squeeze()
+    if ".conv.conv." in name:
+        values = values.squeeze(1)
     yield target, np.ascontiguousarray(values)
 
 

@@ -103,6 +103,9 @@ function cut<Item>(items: readonly Item[], size: number): Item[][] {
   return Array.from({ length: Math.ceil(items.length / size) }, (_, index) => items.slice(index * size).slice(0, size));
 }
 
+/** Models with layers that do not attend. */
+const withStates = ['lfm2'];
+
 describe.each(Object.keys(models))('a tiny %s converted from GGUF', (name) => {
   const { texts } = models[name] as KnownModel;
   const [long] = texts as [Known];
@@ -131,10 +134,11 @@ describe.each(Object.keys(models))('a tiny %s converted from GGUF', (name) => {
   });
 
   it('computes them behind a reused prefix', async () => {
-    const first = decoder.openRow();
-    await decoder.prefill([{ row: first, tokenIds: Int32Array.from(long.promptIds), final: true }], 'none');
-    const kept = decoder.retain(first);
-    const length = Math.floor(long.promptIds.length * 0.7);
+    const kept = decoder.retain(await readInChunks(decoder, long.promptIds, 7));
+    const wanted = Math.floor(long.promptIds.length * 0.7);
+    const length = kept.copyableLength(wanted);
+    // A state is kept at the end of a chunk only.
+    expect(length).toBe(withStates.includes(name) ? wanted - (wanted % 7) : wanted);
     const row = decoder.openRow();
     decoder.copyPrefix({ from: kept, to: row, length });
     await expectAlone(decoder, row, long, [long.promptIds.slice(length)]);
@@ -154,7 +158,7 @@ describe.each(Object.keys(models))('a tiny %s converted from GGUF', (name) => {
     expect(listeners.map(({ tokens }) => tokenizer.decode(tokens))).toEqual(texts.map(({ text }) => text));
   });
 
-  it('computes them in the layout for other runtimes', async () => {
+  it.skipIf(withStates.includes(name))('computes them in the layout for other runtimes', async () => {
     const concat = await openTiny(name, 'concat');
     await expectAlone(concat, concat.openRow(), long, cut(long.promptIds, 20));
     await concat.close();

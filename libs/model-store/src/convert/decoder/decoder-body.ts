@@ -12,6 +12,7 @@ import {
   widestFormat,
 } from './linear-layer.js';
 import { rotaryFrequencies } from './rotary-frequencies.js';
+import { emitShortConvolution } from './short-convolution.js';
 import type { WeightSource } from './weight-source.js';
 
 export interface DecoderOptions {
@@ -35,6 +36,15 @@ export interface Projections {
 
 /** Attention over the cache, which differs between the layouts. Returns `[batch, sequence, heads * headSize]`. */
 export type Attention = (layer: number, projections: Projections) => ValueName;
+
+/** The states of layers that do not attend, which differ between the layouts. */
+export interface LayerStates {
+  /**
+   * Puts the last inputs of the past before the new ones, `[batch, sequence, hidden]`. Returns
+   * `[batch, length - 1 + sequence, hidden]`, and keeps the last inputs for the next run.
+   */
+  withPastInputs(layer: number, input: ValueName, length: number): ValueName;
+}
 
 type QueryTemperature = NonNullable<NonNullable<DecoderShape['attention']>['temperature']>;
 
@@ -64,13 +74,21 @@ export class DecoderBody {
     this.type = options.linear.kind === 'float16' ? 'float16' : 'float32';
   }
 
-  /** Adds everything from `input_ids` to the final norm: `[batch, sequence, hidden]`. */
-  emitLayers(attention: Attention): ValueName {
+  /**
+   * Adds everything from `input_ids` to the final norm: `[batch, sequence, hidden]`. Layouts without `states` have only
+   * layers that attend.
+   */
+  emitLayers(attention: Attention, states?: LayerStates): ValueName {
     const { shape } = this.options;
     let residual = this.scaled(this.emitEmbedding(), shape.scales?.embedding);
     let normed = this.firstNorm(residual);
     for (let layer = 0; layer < shape.layers; layer++) {
-      const attended = this.attentionBlock(layer, normed, attention);
+      const mixer = shape.mixers?.[layer];
+      if (mixer && !states) throw new Error('This layout has no layers with a state.');
+      const attended =
+        mixer && states
+          ? emitShortConvolution(this, { layer, mixer, input: normed, states })
+          : this.attentionBlock(layer, normed, attention);
       let delta: ValueName;
       if (shape.parallelResidual) {
         delta = this.builder.node('Add', [attended, this.feedForward(layer, normed)]);

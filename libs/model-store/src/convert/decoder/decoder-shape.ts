@@ -14,6 +14,8 @@ export interface DecoderShape {
   normPlacement?: 'before' | 'after' | 'both';
   rotary: RotaryShape;
   attention?: AttentionShape;
+  /** What each layer has in place of attention, null where it attends; absent: every layer attends. */
+  mixers?: readonly (Mixer | null)[];
   feedForward: FeedForwardShape;
   /** Norm over queries and keys before rotation. */
   queryKeyNorm: QueryKeyNorm;
@@ -75,6 +77,40 @@ export interface AttentionShape {
   unrotated?: readonly boolean[];
 }
 
+/** A layer that keeps a state of one size, however many tokens it has read, instead of keys and values. */
+export type Mixer = ShortConvolution;
+
+/**
+ * LFM2: `out(gate * convolution(input * other))`, where one linear layer gives both gates and the input. Each channel
+ * has its own kernel, and the state is its last `length - 1` inputs.
+ */
+export interface ShortConvolution {
+  kind: 'short-convolution';
+  /** Tokens that a channel sees, the newest included. */
+  length: number;
+  bias: boolean;
+}
+
+/** A tensor of the state of one row, which the graph takes and returns. */
+export interface StateTensor {
+  layer: number;
+  /** Within the layer. */
+  name: string;
+  dimensions: number[];
+}
+
+/** Returns the tensors of the state of one row, in the order of the layers. */
+export function stateTensors({ mixers, hiddenSize }: Pick<DecoderShape, 'mixers' | 'hiddenSize'>): StateTensor[] {
+  return (mixers ?? []).flatMap((mixer, layer) =>
+    mixer === null ? [] : [{ layer, name: 'inputs', dimensions: [mixer.length - 1, hiddenSize] }],
+  );
+}
+
+/** Returns the layers that attend, which have keys and values. */
+export function attendingLayers({ layers, mixers }: Pick<DecoderShape, 'layers' | 'mixers'>): number[] {
+  return Array.from({ length: layers }, (_, layer) => layer).filter((layer) => !mixers?.[layer]);
+}
+
 export interface FeedForwardShape {
   /** `gated-…`: down(activation(gate(x)) * up(x)); the others: down(gelu(up(x))), exact or by tanh. */
   kind: 'gated-silu' | 'gated-gelu' | 'gated-gelu-tanh' | 'gelu' | 'gelu-tanh';
@@ -119,6 +155,9 @@ export const layerParts = [
   'sinks',
   'attention_output',
   'attention_post_norm',
+  'convolution_in',
+  'convolution',
+  'convolution_out',
   'feed_forward_norm',
   'gate',
   'up',

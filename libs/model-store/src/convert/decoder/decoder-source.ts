@@ -48,4 +48,6 @@ export interface Hyperparameters {
   flag(key: string, fallback: boolean): boolean;
   /** Returns null unless the value is a list of booleans. */
   optionalFlags(key: string): boolean[] | null;
+  /** Returns null unless the value is a list of numbers. */
+  listedNumbers(key: string): number[] | null;
 }

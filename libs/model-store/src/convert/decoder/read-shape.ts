@@ -15,11 +15,12 @@ const uncomputed = [
 /** Reads everything but the weights. Fails with `INVALID_MODEL` naming the key of what cannot be computed. */
 export function readDecoderShape(source: DecoderSource, architecture: Architecture, chosen?: number): DecoderShape {
   const { parameters, tensors } = source;
-  const sizes = readSizes(source, chosen);
-  const { layers, headSize } = sizes;
+  const sizes = readSizes(source, architecture, chosen);
+  const { layers, headSize, mixers } = sizes;
   refuseUncomputed(source, headSize);
   const rotary = readRotary(source, architecture, sizes);
   const has = (name: string) => tensors.has(name);
+  const attending = `blk.${mixers?.indexOf(null) ?? 0}`;
   const layerNorms = architecture.layerNorms ?? false;
   const epsilon = layerNorms ? 'attention.layer_norm_epsilon' : 'attention.layer_norm_rms_epsilon';
   const feedForward = readFeedForward(source, architecture);
@@ -35,11 +36,12 @@ export function readDecoderShape(source: DecoderSource, architecture: Architectu
     normPlacement: architecture.normPlacement ?? 'before',
     rotary,
     attention: readAttention(source, architecture, { ...sizes, rotary }),
+    mixers,
     feedForward,
-    queryKeyNorm: has('blk.0.attn_q_norm.weight') ? (architecture.queryKeyNorm ?? 'head') : 'none',
+    queryKeyNorm: has(`${attending}.attn_q_norm.weight`) ? (architecture.queryKeyNorm ?? 'head') : 'none',
     bias: {
-      queryKeyValue: has('blk.0.attn_q.bias') || has('blk.0.attn_qkv.bias'),
-      attentionOutput: has('blk.0.attn_output.bias'),
+      queryKeyValue: has(`${attending}.attn_q.bias`) || has(`${attending}.attn_qkv.bias`),
+      attentionOutput: has(`${attending}.attn_output.bias`),
       feedForward: feedForward.experts === undefined && has('blk.0.ffn_down.bias'),
       head: has('output.bias'),
     },
@@ -52,11 +54,12 @@ export function readDecoderShape(source: DecoderSource, architecture: Architectu
 
 type Sizes = ReturnType<typeof readSizes>;
 
-function readSizes(source: DecoderSource, chosen?: number) {
+function readSizes(source: DecoderSource, architecture: Architecture, chosen?: number) {
   const { parameters, fileName } = source;
   const hiddenSize = parameters.size('embedding_length');
   const heads = parameters.size('attention.head_count');
-  const keyValueHeads = parameters.size('attention.head_count_kv', heads);
+  const layers = parameters.size('block_count');
+  const { mixers, keyValueHeads = parameters.size(keyValueHeadsKey, heads) } = readMixers(source, architecture, layers);
   const headSize = parameters.size('attention.key_length', hiddenSize / heads);
   const modelContext = parameters.size('context_length');
   const dimensions = parameters.size('rope.dimension_count', headSize);
@@ -64,9 +67,34 @@ function readSizes(source: DecoderSource, chosen?: number) {
     const sizes = `${heads} heads of ${headSize} with ${keyValueHeads} key-value heads`;
     throw invalidFile(fileName, `${sizes} and ${dimensions} rotated dimensions do not fit`);
   }
-  const layers = parameters.size('block_count');
   const contextLength = Math.min(chosen ?? modelContext, stretchedContext(source) ?? modelContext);
-  return { layers, hiddenSize, heads, keyValueHeads, headSize, modelContext, contextLength };
+  return { layers, hiddenSize, heads, keyValueHeads, headSize, mixers, modelContext, contextLength };
+}
+
+const keyValueHeadsKey = 'attention.head_count_kv';
+
+/** Layers without key-value heads have the mixer of the architecture. Empty if all layers attend. */
+function readMixers(
+  { parameters, tensors, fileName, architecture: name }: DecoderSource,
+  { mixer }: Architecture,
+  layers: number,
+): Pick<DecoderShape, 'mixers'> & { keyValueHeads?: number } {
+  const counts = mixer === undefined ? null : parameters.listedNumbers(keyValueHeadsKey);
+  if (mixer === undefined || counts === null || new Set(counts).size === 1) return {};
+  const [keyValueHeads = 0, ...others] = new Set(counts.filter((count) => count !== 0));
+  if (counts.length !== layers || others.length > 0 || !Number.isSafeInteger(keyValueHeads) || keyValueHeads < 1) {
+    const listed = `its \`${name}.${keyValueHeadsKey}\` lists ${[...new Set(counts)].join(', ').slice(0, 80)}`;
+    throw invalidFile(
+      fileName,
+      `${listed} for ${layers} layers; one size, and 0 for layers that do not attend, is read`,
+    );
+  }
+  const length = parameters.size('shortconv.l_cache');
+  if (length < 2) throw invalidFile(fileName, `its \`${name}.shortconv.l_cache\` is ${length}, less than 2`);
+  const mixers = counts.map((count, layer) =>
+    count === 0 ? { kind: mixer, length, bias: tensors.has(`blk.${layer}.shortconv.in_proj.bias`) } : null,
+  );
+  return { mixers, keyValueHeads };
 }
 
 function refuseUncomputed({ parameters, fileName, architecture }: DecoderSource, headSize: number): void {

@@ -1,5 +1,5 @@
 import type { Architecture } from './architectures.js';
-import { type DecoderShape, type LayerPart, weightNames } from './decoder-shape.js';
+import { type DecoderShape, type LayerPart, type ShortConvolution, weightNames } from './decoder-shape.js';
 
 /** Rows of a source tensor that make up one weight of the graph. */
 export interface TensorSlice {
@@ -24,6 +24,9 @@ const tensorNames: Record<LayerPart, string> = {
   sinks: 'attn_sinks',
   attention_output: 'attn_output',
   attention_post_norm: 'post_attention_norm',
+  convolution_in: 'shortconv.in_proj',
+  convolution: 'shortconv.conv',
+  convolution_out: 'shortconv.out_proj',
   feed_forward_norm: 'ffn_norm',
   gate: 'ffn_gate',
   up: 'ffn_up',
@@ -53,8 +56,9 @@ export class TensorSlices {
     this.slices.set(weightNames.embedding, { ...table, tensor: 'token_embd.weight' });
     this.slices.set(weightNames.head, { ...table, tensor: tiedHead ? 'token_embd.weight' : 'output.weight' });
     if (bias.head) this.addVector(weightNames.bias(weightNames.head), 'output.bias', vocabularySize);
-    this.addVector(weightNames.finalNorm, 'output_norm.weight', hiddenSize);
-    if (norm.bias) this.addVector(weightNames.bias(weightNames.finalNorm), 'output_norm.bias', hiddenSize);
+    const finalNorm = architecture.finalNorm ?? 'output_norm';
+    this.addVector(weightNames.finalNorm, `${finalNorm}.weight`, hiddenSize);
+    if (norm.bias) this.addVector(weightNames.bias(weightNames.finalNorm), `${finalNorm}.bias`, hiddenSize);
     for (let layer = 0; layer < shape.layers; layer++) this.addLayer(layer);
   }
 
@@ -86,7 +90,9 @@ export class TensorSlices {
     if (normPlacement !== 'after' && !shape.parallelResidual) norms.push('feed_forward_norm');
     if (normPlacement !== 'before') norms.push('attention_post_norm', 'feed_forward_post_norm');
     for (const part of norms) this.addPart(layer, part, { rows: 1, columns: hiddenSize, bias: shape.norm.bias });
-    this.addAttention(layer);
+    const mixer = shape.mixers?.[layer];
+    if (mixer) this.addConvolution(layer, mixer);
+    else this.addAttention(layer);
     if (shape.feedForward.experts) this.addExperts(layer);
     else this.addFeedForward(layer);
   }
@@ -118,6 +124,13 @@ export class TensorSlices {
       const perHead = { rows: count, columns: headSize };
       this.addPart(layer, part, queryKeyNorm === 'layer' ? perHead : vector);
     }
+  }
+
+  private addConvolution(layer: number, { length, bias }: ShortConvolution): void {
+    const { hiddenSize } = this.shape;
+    this.addPart(layer, 'convolution_in', { rows: 3 * hiddenSize, columns: hiddenSize, bias });
+    this.addPart(layer, 'convolution', { rows: hiddenSize, columns: length, bias });
+    this.addPart(layer, 'convolution_out', { rows: hiddenSize, columns: hiddenSize, bias });
   }
 
   private addFeedForward(layer: number): void {

@@ -50,6 +50,7 @@ export class HubCheckpoint {
     try {
       const tensors = new CheckpointTensors(weights.tensors, hub, packed).translate({
         layers: Number(values.get('block_count')),
+        kinds: layerKinds(config, hub),
         experts: hub.experts ? expertCount(config) : 0,
         tied: config.has('tie_word_embeddings') ? config.flag('tie_word_embeddings', false) : null,
       });
@@ -117,17 +118,32 @@ function constantTensor(values: Float32Array): SourceTensor {
 }
 
 /** The settings of the decoder, with those that files leave out. */
-export function decoderConfig(whole: HubConfig, { inner, defaults }: HubArchitecture): HubConfig {
+export function decoderConfig(whole: HubConfig, { inner, defaults, otherNames }: HubArchitecture): HubConfig {
   const found = inner === undefined ? whole : whole.object(inner);
   if (found === null) throw invalidFile('config.json', `it has no ${inner}`);
   // Of a model that sees, the output layer may be described outside.
   const outer = inner !== undefined && whole.has('tie_word_embeddings') ? ['tie_word_embeddings'] : [];
   const shared = outer.map((name) => [name, whole.values[name]]);
-  return found.with({ ...defaults, ...Object.fromEntries(shared), ...found.values });
+  const renamed = Object.entries(otherNames ?? {}).flatMap(([name, other]) =>
+    found.has(other) ? [[name, found.values[other]]] : [],
+  );
+  const values = { ...defaults, ...Object.fromEntries(shared), ...found.values, ...Object.fromEntries(renamed) };
+  return found.with(values);
+}
+
+/** The kind of each layer, if layers differ in their modules. */
+function layerKinds(config: HubConfig, { kinds }: HubArchitecture): readonly string[] {
+  const found = kinds?.of(config) ?? [];
+  const unknown = found.find((kind) => !Object.hasOwn(kinds?.modules ?? {}, kind));
+  if (unknown === undefined) return found;
+  const known = Object.keys(kinds?.modules ?? {}).join(', ');
+  throw invalidFile('config.json', `it has a layer of the type ${quoted(unknown)}; ${known} are converted`);
 }
 
 interface Layout {
   layers: number;
+  /** Of each layer, if layers differ in their modules. */
+  kinds: readonly string[];
   /** Of each layer; 0 for a model without. */
   experts: number;
   /** Whether the output layer is the embeddings; null: if it is not stored. */
@@ -151,18 +167,20 @@ class CheckpointTensors {
     this.unread = new Set(stored.keys());
   }
 
-  translate({ layers, experts, tied }: Layout): Map<string, SourceTensor> {
-    for (const [name, module] of Object.entries(outerModules)) this.add(name, `${this.prefix}${module}`);
+  translate({ layers, kinds, experts, tied }: Layout): Map<string, SourceTensor> {
+    for (const [name, module] of Object.entries(this.hub.outer ?? outerModules))
+      this.add(name, `${this.prefix}${module}`);
     if (tied ?? !this.stored.has(`${this.head}.weight`)) this.unread.delete(`${this.head}.weight`);
     else this.add('output', this.head);
-    for (let layer = 0; layer < layers; layer++) this.addLayer(layer, experts);
+    for (let layer = 0; layer < layers; layer++) this.addLayer(layer, kinds[layer], experts);
     this.refuseUnread();
     return this.translated;
   }
 
-  private addLayer(layer: number, experts: number): void {
+  private addLayer(layer: number, kind: string | undefined, experts: number): void {
     const inLayer = (module: string): string => `${this.prefix}layers.${layer}.${module}`;
-    for (const [name, module] of Object.entries(this.hub.layer)) this.add(`blk.${layer}.${name}`, inLayer(module));
+    const modules = { ...this.hub.layer, ...(kind === undefined ? {} : this.hub.kinds?.modules[kind]) };
+    for (const [name, module] of Object.entries(modules)) this.add(`blk.${layer}.${name}`, inLayer(module));
     for (const [name, module] of Object.entries(this.hub.optional ?? {})) {
       if (this.stored.has(`${inLayer(module)}.weight`)) this.add(`blk.${layer}.${name}`, inLayer(module));
     }
