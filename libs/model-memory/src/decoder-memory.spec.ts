@@ -37,13 +37,13 @@ describe('the memory of a decoder', () => {
     const lfm2 = decoderMemory({ ...tinyLlama, stateBytes: 10 * 2 * 2_048 * 4 }, use);
     expect(keptStates(163_840, 8)).toEqual({ total: 409, perRow: 16 });
     expect(lfm2.states).toBe(163_840 * (3 * 8 + 409));
-    expect(peakBytes(lfm2) - peakBytes(decoderMemory(tinyLlama, use))).toBe(lfm2.states);
+    expect(peakBytes(lfm2) - peakBytes(decoderMemory(tinyLlama, use))).toBeCloseTo(lfm2.states, 3);
   });
 
   it.each([
     ['of no state', 0, { total: 0, perRow: 0 }],
     ['of small states', 1_000, { total: 1_024, perRow: 16 }],
-    ['of large states, four for each request', 20 * mebibyte, { total: 32, perRow: 2 }],
+    ['of large states, two for each request', 20 * mebibyte, { total: 16, perRow: 2 }],
   ])('keeps a bounded number %s', (_, stateBytes, kept) => {
     expect(keptStates(stateBytes, 8)).toEqual(kept);
   });

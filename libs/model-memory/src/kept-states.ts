@@ -1,7 +1,7 @@
 import { mebibyte } from '#common/values';
 
 /*
- * States of layers that do not attend (short convolutions). A prefix of a prompt can only be reused at a position whose
+ * States of layers that do not attend (short convolutions, gated DeltaNet). A prefix of a prompt can only be reused at a position whose
  * state is kept, so the engine keeps some of them.
  */
 
@@ -9,7 +9,7 @@ const limits = {
   /** Memory that the kept states of all rows may take, */
   bytes: 64 * mebibyte,
   /** unless they are so large that each request would have fewer than this. */
-  perSlot: 4,
+  perSlot: 2,
   /** More would not make a difference. */
   states: 1_024,
   /** Within one prompt: at ends of its chunks, and where it ends. */

@@ -122,8 +122,8 @@ export class RowStates {
   /** Keeps a state for later prompts. The caller drops it once. */
   snapshot(length: number, state: RowState): StateSnapshot {
     // Of a row among others only its own part is kept.
-    const own = state.batch.rows === 1 ? state.share() : new RowState(this.gather([state]), 0);
-    const snapshot: StateSnapshot = { length, state: own, holders: 1 };
+    const kept = state.batch.rows === 1 ? state.share() : new RowState(this.gather([state]), 0);
+    const snapshot: StateSnapshot = { length, state: kept, holders: 1 };
     this.snapshots.add(snapshot);
     const [oldest] = this.snapshots;
     if (this.snapshots.size > this.limits.total && oldest) this.discard(oldest);

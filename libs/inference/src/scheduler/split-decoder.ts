@@ -125,8 +125,8 @@ export class SplitDecoder implements Decoder {
     return result.logits;
   }
 
-  async extend(given: CacheRow, tokenIds: Int32Array): Promise<void> {
-    const row = ownRow(given);
+  async extend(cacheRow: CacheRow, tokenIds: Int32Array): Promise<void> {
+    const row = ownRow(cacheRow);
     if (row.cache !== this.batch) throw new RangeError('Only rows of the running batch are extended.');
     row.dropUnseen();
     const past = this.batch.tensors(row.index, 1);

@@ -13,10 +13,7 @@ import { convertModel } from '../convert/index.js';
 import { draftManifest } from '../draft-manifest.js';
 import { readDecoderSize } from './read-decoder-size.js';
 
-const architectures = new URL(
-  '../../../inference/src/families/decoder/__fixtures__/architectures/',
-  import.meta.url,
-);
+const architectures = new URL('../../../inference/src/families/decoder/__fixtures__/architectures/', import.meta.url);
 
 let root: string;
 beforeAll(async () => void (root = await mkdtemp(join(tmpdir(), 'decoder-size-'))));
@@ -67,7 +64,10 @@ describe('what the memory of a decoder depends on', () => {
     const { promised, found } = await bothSizes(await readFile(new URL('lfm2.gguf', architectures)));
     const { cacheBytesPerToken, stateBytes } = promised;
     // Two of five layers attend, with two heads of eight; three keep two inputs of 32 channels.
-    expect({ cacheBytesPerToken, stateBytes }).toEqual({ cacheBytesPerToken: 2 * 2 * 2 * 8 * 4, stateBytes: 3 * 2 * 32 * 4 });
+    expect({ cacheBytesPerToken, stateBytes }).toEqual({
+      cacheBytesPerToken: 2 * 2 * 2 * 8 * 4,
+      stateBytes: 3 * 2 * 32 * 4,
+    });
     expect(found).toMatchObject({ cacheBytesPerToken, stateBytes });
   });
 

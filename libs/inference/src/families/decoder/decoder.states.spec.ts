@@ -19,7 +19,7 @@ import type { SequenceRequest } from '../../scheduler/sequence.js';
  */
 
 const fixtures = new URL('./__fixtures__/architectures/', import.meta.url);
-const models = ['lfm2'];
+const models = ['lfm2', 'qwen35', 'qwen35-moe'];
 
 let folder = '';
 beforeAll(async () => void (folder = await mkdtemp(join(tmpdir(), 'states-'))));
@@ -27,7 +27,7 @@ afterAll(() => rm(folder, { recursive: true, force: true }));
 
 const opened: { close(): Promise<void> }[] = [];
 afterEach(async () => {
-  for (const each of opened.splice(0)) await each.close();
+  for (const closable of opened.splice(0)) await closable.close();
 });
 
 const converted = new Map<string, Promise<string>>();

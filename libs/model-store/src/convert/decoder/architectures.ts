@@ -52,6 +52,8 @@ export interface Architecture {
   exactYarn?: true;
   /** What layers without keys and values have in place of attention; absent: every layer attends. */
   mixer?: Mixer['kind'];
+  /** Queries come with a gate for the output of attention. */
+  outputGate?: true;
   /** Name of the norm before the output layer, if it is not `output_norm`. */
   finalNorm?: string;
   /** Names of tensors that other architectures use for something else. */
@@ -216,6 +218,26 @@ export const architectures: Readonly<Record<string, Architecture>> = {
     rotaryPairs: 'halves',
     mixer: 'short-convolution',
     finalNorm: 'token_embd_norm',
+  },
+  qwen35: {
+    models: 'Qwen 3.5 and 3.6 (dense)',
+    modelType: 'qwen3_5_text',
+    className: 'Qwen3_5ForCausalLM',
+    rotaryPairs: 'halves',
+    mixer: 'gated-delta',
+    outputGate: true,
+    tensorNames: { feed_forward_norm: 'post_attention_norm' },
+  },
+  qwen35moe: {
+    models: 'Qwen 3.5 and 3.6 with experts (35B-A3B, 122B-A10B)',
+    modelType: 'qwen3_5_moe_text',
+    className: 'Qwen3_5MoeForCausalLM',
+    rotaryPairs: 'halves',
+    mixer: 'gated-delta',
+    outputGate: true,
+    tensorNames: { feed_forward_norm: 'post_attention_norm' },
+    experts: 'required',
+    sharedExpert: true,
   },
 };
 

@@ -12,7 +12,7 @@ import {
   widestFormat,
 } from './linear-layer.js';
 import { rotaryFrequencies } from './rotary-frequencies.js';
-import { emitShortConvolution } from './short-convolution.js';
+import { emitMixer, type LayerStates } from './mixer.js';
 import type { WeightSource } from './weight-source.js';
 
 export interface DecoderOptions {
@@ -36,15 +36,6 @@ export interface Projections {
 
 /** Attention over the cache, which differs between the layouts. Returns `[batch, sequence, heads * headSize]`. */
 export type Attention = (layer: number, projections: Projections) => ValueName;
-
-/** The states of layers that do not attend, which differ between the layouts. */
-export interface LayerStates {
-  /**
-   * Puts the last inputs of the past before the new ones, `[batch, sequence, hidden]`. Returns
-   * `[batch, length - 1 + sequence, hidden]`, and keeps the last inputs for the next run.
-   */
-  withPastInputs(layer: number, input: ValueName, length: number): ValueName;
-}
 
 type QueryTemperature = NonNullable<NonNullable<DecoderShape['attention']>['temperature']>;
 
@@ -87,7 +78,7 @@ export class DecoderBody {
       if (mixer && !states) throw new Error('This layout has no layers with a state.');
       const attended =
         mixer && states
-          ? emitShortConvolution(this, { layer, mixer, input: normed, states })
+          ? emitMixer(this, { layer, mixer, input: normed, states })
           : this.attentionBlock(layer, normed, attention);
       let delta: ValueName;
       if (shape.parallelResidual) {
@@ -243,12 +234,15 @@ export class DecoderBody {
   }
 
   private attentionBlock(layer: number, input: ValueName, attention: Attention): ValueName {
-    const { hiddenSize, heads, keyValueHeads, headSize, bias } = this.options.shape;
+    const { hiddenSize, heads, keyValueHeads, headSize, bias, attention: settings } = this.options.shape;
     const part = (name: LayerPart, count: number) => {
       const weight = weightNames.layer(layer, name);
       return this.linear(input, { name: weight, inputs: hiddenSize, outputs: count * headSize }, bias.queryKeyValue);
     };
-    const query = this.headNorm(part('query', heads), heads, weightNames.layer(layer, 'query_norm'));
+    const { query: plainQuery, gate } = settings?.outputGate
+      ? this.splitGate(part('query', 2 * heads))
+      : { query: part('query', heads), gate: null };
+    const query = this.headNorm(plainQuery, heads, weightNames.layer(layer, 'query_norm'));
     const key = this.headNorm(part('key', keyValueHeads), keyValueHeads, weightNames.layer(layer, 'key_norm'));
     const context = attention(layer, { query, key, value: part('value', keyValueHeads) });
     const output = {
@@ -256,7 +250,21 @@ export class DecoderBody {
       inputs: heads * headSize,
       outputs: hiddenSize,
     };
-    return this.linear(context, output, bias.attentionOutput);
+    const gated = gate === null ? context : this.builder.node('Mul', [context, this.builder.node('Sigmoid', [gate])]);
+    return this.linear(gated, output, bias.attentionOutput);
+  }
+
+  /** Splits queries from their gates, which follow the query of each head. */
+  private splitGate(input: ValueName): { query: ValueName; gate: ValueName } {
+    const { builder } = this;
+    const { heads, headSize } = this.options.shape;
+    const perHead = builder.node('Reshape', [input, builder.integers([0, 0, heads, 2 * headSize])]);
+    const parts = [builder.freshName('query'), builder.freshName('gate')];
+    builder.nodeWithOutputs('Split', [perHead, builder.integers([headSize, headSize])], parts, { axis: -1 });
+    const [query = '', gate = ''] = parts.map((part) =>
+      builder.node('Reshape', [part, builder.integers([0, 0, heads * headSize])]),
+    );
+    return { query, gate };
   }
 
   private headNorm(input: ValueName, heads: number, weight: string): ValueName {

@@ -2,6 +2,7 @@ import { invalidFile } from '../invalid-file.js';
 import type { Architecture } from './architectures.js';
 import type { AttentionShape, DecoderShape, ExpertShape, FeedForwardShape, RotaryShape } from './decoder-shape.js';
 import type { DecoderSource } from './decoder-source.js';
+import { countLayers, readMixers } from './read-mixers.js';
 import { readRotary, stretchedContext } from './read-rotary.js';
 
 /** Settings that change results and that no architecture of the table computes with. */
@@ -58,8 +59,12 @@ function readSizes(source: DecoderSource, architecture: Architecture, chosen?: n
   const { parameters, fileName } = source;
   const hiddenSize = parameters.size('embedding_length');
   const heads = parameters.size('attention.head_count');
-  const layers = parameters.size('block_count');
-  const { mixers, keyValueHeads = parameters.size(keyValueHeadsKey, heads) } = readMixers(source, architecture, layers);
+  const layers = countLayers(source);
+  const { mixers, keyValueHeads = parameters.size('attention.head_count_kv', heads) } = readMixers(
+    source,
+    architecture,
+    layers,
+  );
   const headSize = parameters.size('attention.key_length', hiddenSize / heads);
   const modelContext = parameters.size('context_length');
   const dimensions = parameters.size('rope.dimension_count', headSize);
@@ -69,32 +74,6 @@ function readSizes(source: DecoderSource, architecture: Architecture, chosen?: n
   }
   const contextLength = Math.min(chosen ?? modelContext, stretchedContext(source) ?? modelContext);
   return { layers, hiddenSize, heads, keyValueHeads, headSize, mixers, modelContext, contextLength };
-}
-
-const keyValueHeadsKey = 'attention.head_count_kv';
-
-/** Layers without key-value heads have the mixer of the architecture. Empty if all layers attend. */
-function readMixers(
-  { parameters, tensors, fileName, architecture: name }: DecoderSource,
-  { mixer }: Architecture,
-  layers: number,
-): Pick<DecoderShape, 'mixers'> & { keyValueHeads?: number } {
-  const counts = mixer === undefined ? null : parameters.listedNumbers(keyValueHeadsKey);
-  if (mixer === undefined || counts === null || new Set(counts).size === 1) return {};
-  const [keyValueHeads = 0, ...others] = new Set(counts.filter((count) => count !== 0));
-  if (counts.length !== layers || others.length > 0 || !Number.isSafeInteger(keyValueHeads) || keyValueHeads < 1) {
-    const listed = `its \`${name}.${keyValueHeadsKey}\` lists ${[...new Set(counts)].join(', ').slice(0, 80)}`;
-    throw invalidFile(
-      fileName,
-      `${listed} for ${layers} layers; one size, and 0 for layers that do not attend, is read`,
-    );
-  }
-  const length = parameters.size('shortconv.l_cache');
-  if (length < 2) throw invalidFile(fileName, `its \`${name}.shortconv.l_cache\` is ${length}, less than 2`);
-  const mixers = counts.map((count, layer) =>
-    count === 0 ? { kind: mixer, length, bias: tensors.has(`blk.${layer}.shortconv.in_proj.bias`) } : null,
-  );
-  return { mixers, keyValueHeads };
 }
 
 function refuseUncomputed({ parameters, fileName, architecture }: DecoderSource, headSize: number): void {
@@ -129,6 +108,7 @@ function readAttention(
       : architecture.attentionScale?.(sizes),
     softCap: positive(parameters.number('attn_logit_softcapping', architecture.softCaps?.attention ?? 0)),
     sinks: architecture.sinks,
+    outputGate: architecture.outputGate,
     temperature: temperature > 0 ? { scale: temperature, length: temperatureLength() } : undefined,
     window,
     unrotated: unrotatedLayers(),

@@ -1,6 +1,6 @@
 import { bytesOf, type ValueName } from '../../onnx/index.js';
-import type { DecoderBody, LayerStates } from './decoder-body.js';
 import { type ShortConvolution, weightNames } from './decoder-shape.js';
+import type { LayerStates, MixerBody } from './mixer-body.js';
 
 /** One layer with its input, `[batch, sequence, hidden]`. */
 interface ConvolutionLayer {
@@ -10,12 +10,8 @@ interface ConvolutionLayer {
   states: LayerStates;
 }
 
-/**
- * Adds a short convolution with its gates. The kernel is computed tap by tap over shifted views of the inputs:
- * `CausalConvWithState` of the runtime is half as fast for a chunk of a prompt, and the state of a padded row ends
- * before its padding, which the operator does not know.
- */
-export function emitShortConvolution(body: DecoderBody, { layer, mixer, input, states }: ConvolutionLayer): ValueName {
+/** Adds a short convolution with its gates. */
+export function emitShortConvolution(body: MixerBody, { layer, mixer, input, states }: ConvolutionLayer): ValueName {
   const { builder } = body;
   const { hiddenSize } = body.options.shape;
   const nameOf = (part: 'convolution_in' | 'convolution' | 'convolution_out') => weightNames.layer(layer, part);
@@ -33,6 +29,7 @@ export function emitShortConvolution(body: DecoderBody, { layer, mixer, input, s
   const convolved = emitTaps(body, nameOf('convolution'), {
     joined: states.withPastInputs(layer, gated, mixer.length),
     length: mixer.length,
+    channels: hiddenSize,
     sequence: input,
   });
   const biased = mixer.bias
@@ -43,31 +40,39 @@ export function emitShortConvolution(body: DecoderBody, { layer, mixer, input, s
 }
 
 interface Taps {
-  /** `[batch, length - 1 + sequence, hidden]`. */
+  /** `[batch, length - 1 + sequence, channels]`. */
   joined: ValueName;
   length: number;
+  channels: number;
   /** A value whose second dimension is that of the new tokens. */
   sequence: ValueName;
 }
 
-/** Returns the sum over the taps of the kernel: the input of each earlier token by the weight of its channel. */
-function emitTaps(body: DecoderBody, kernel: string, { joined, length, sequence }: Taps): ValueName {
+/**
+ * Returns a convolution of each channel with its own kernel: the sum of the inputs of each earlier token by the weight
+ * of the channel. `CausalConvWithState` of the runtime is half as fast for a chunk of a prompt, and the state of a padded
+ * row ends before its padding, which the operator does not know.
+ */
+export function emitTaps(body: MixerBody, kernel: string, { joined, length, channels, sequence }: Taps): ValueName {
   const { builder } = body;
   const axis = builder.integers([1]);
   const count = builder.node('Gather', [builder.node('Shape', [sequence]), axis]);
   const products = Array.from({ length }, (_, tap) => {
     const from = builder.integers([tap]);
     const shifted = builder.node('Slice', [joined, from, builder.node('Add', [count, from]), axis]);
-    return builder.node('Mul', [shifted, emitTap(body, kernel, { tap, length })]);
+    return builder.node('Mul', [shifted, emitTap(body, kernel, { tap, length, channels })]);
   });
   return products.reduce((sum, product) => builder.node('Add', [sum, product]));
 }
 
-/** Adds the weights of one tap, `[hidden]`. The source has one row of taps per channel. */
-function emitTap(body: DecoderBody, kernel: string, { tap, length }: { tap: number; length: number }): ValueName {
-  const { hiddenSize } = body.options.shape;
-  return body.builder.weight(`${kernel}.${tap}`, 'float32', [hiddenSize], async function* () {
-    const rows = await body.options.weights.rows(kernel, 0, hiddenSize);
-    yield bytesOf(Float32Array.from({ length: hiddenSize }, (_, channel) => rows[channel * length + tap] as number));
+/** Adds the weights of one tap, `[channels]`. The source has one row of taps per channel. */
+function emitTap(
+  body: MixerBody,
+  kernel: string,
+  { tap, length, channels }: { tap: number; length: number; channels: number },
+): ValueName {
+  return body.builder.weight(`${kernel}.${tap}`, 'float32', [channels], async function* () {
+    const rows = await body.options.weights.rows(kernel, 0, channels);
+    yield bytesOf(Float32Array.from({ length: channels }, (_, channel) => rows[channel * length + tap] as number));
   });
 }

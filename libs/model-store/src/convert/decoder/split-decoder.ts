@@ -1,7 +1,8 @@
-import type { OnnxGraph } from '../../onnx/index.js';
-import type { GraphBuilder, ValueName } from '../../onnx/index.js';
-import { DecoderBody, type DecoderOptions, type LayerStates, type Projections } from './decoder-body.js';
+import type { GraphBuilder, OnnxGraph, ValueName } from '../../onnx/index.js';
+import { onnxDataTypeCode } from '../../onnx/onnx-types.js';
+import { DecoderBody, type DecoderOptions, type Projections } from './decoder-body.js';
 import { attendingLayers, stateTensors } from './decoder-shape.js';
+import type { LayerStates } from './mixer.js';
 
 /** Number of top candidates that the graph returns for samplers. */
 const topCandidates = 64;
@@ -62,6 +63,8 @@ class SplitDecoder implements LayerStates {
   private readonly pasts = new Map<number, PastShape>();
   /** Places of the last inputs of a row by the length of a convolution, `[batch, length - 1, 1]`. */
   private readonly lastInputs = new Map<number, ValueName>();
+  /** Null until a layer needs it. */
+  private mask: ValueName | null = null;
   private readonly lengths: MaskLengths;
   /** `[batch, heads, seq, head_dim]`. */
   private readonly contextShape: ValueName;
@@ -99,7 +102,7 @@ class SplitDecoder implements LayerStates {
     const { keyValueHeads, headSize } = shape;
     builder.output('new_kv', 'float32', [2 * this.cachePlaces.size, 'batch', keyValueHeads, 'seq', headSize]);
     for (const { layer, name, dimensions } of stateTensors(shape)) {
-      builder.output(`new_states.${layer}.${name}`, 'float32', ['batch', ...dimensions]);
+      builder.output(this.state(layer, name).present, 'float32', ['batch', ...dimensions]);
     }
     return builder.build();
   }
@@ -118,7 +121,7 @@ class SplitDecoder implements LayerStates {
       }
     }
     for (const { layer, name, dimensions } of stateTensors(shape)) {
-      this.builder.input(`past_states.${layer}.${name}`, 'float32', ['batch', ...dimensions]);
+      this.builder.input(this.state(layer, name).past, 'float32', ['batch', ...dimensions]);
     }
     if (hasWindow) this.builder.input('window_starts', 'int64', ['batch']);
   }
@@ -130,11 +133,30 @@ class SplitDecoder implements LayerStates {
   /** The state ends with the last token of the row, before its padding. */
   withPastInputs(layer: number, input: ValueName, length: number): ValueName {
     const { builder } = this;
-    const joined = this.concat([`past_states.${layer}.inputs`, input], 1);
+    const { past, present } = this.state(layer, 'inputs');
+    const joined = this.concat([past, input], 1);
     this.lastInputs.set(length, this.lastInputs.get(length) ?? this.emitLastInputs(length));
     const places = this.lastInputs.get(length) as ValueName;
-    builder.node('GatherND', [joined, places], { batch_dims: 1 }, `new_states.${layer}.inputs`);
+    builder.node('GatherND', [joined, places], { batch_dims: 1 }, present);
     return joined;
+  }
+
+  state(layer: number, name: string): { past: ValueName; present: ValueName } {
+    return { past: `past_states.${layer}.${name}`, present: `new_states.${layer}.${name}` };
+  }
+
+  tokenMask(): ValueName {
+    this.mask ??= this.emitTokenMask();
+    return this.mask;
+  }
+
+  private emitTokenMask(): ValueName {
+    const { builder } = this;
+    const isToken = builder.node('LessOrEqual', [
+      this.unsqueeze(this.lengths.steps, [0]),
+      this.unsqueeze('last_index', [1]),
+    ]);
+    return this.unsqueeze(builder.node('Cast', [isToken], { to: onnxDataTypeCode.float32 }), [2]);
   }
 
   /** Returns the places of the inputs that the next token needs, `[batch, length - 1, 1]`. */

@@ -7,10 +7,10 @@ export class FloatTensor implements SourceTensor {
   readonly dimensions: readonly number[];
   readonly origin: { fileName: string; name: string };
 
-  /** `added` is added to every value. */
+  /** `change` is applied to every value. */
   constructor(
     private readonly stored: StoredTensor,
-    private readonly added = 0,
+    private readonly change?: (value: number) => number,
   ) {
     this.dimensions = storedDimensions(stored.entry.shape).toReversed();
     this.origin = { fileName: stored.file.name, name: stored.entry.name };
@@ -20,7 +20,7 @@ export class FloatTensor implements SourceTensor {
     const columns = this.dimensions[0] ?? 1;
     const { file, entry } = this.stored;
     const values = await readFloats(file, entry, from * columns, (to - from) * columns);
-    return this.added === 0 ? values : values.map((value) => value + this.added);
+    return this.change === undefined ? values : values.map(this.change);
   }
 }
 

@@ -1,22 +1,25 @@
 import { invalidFile } from '../invalid-file.js';
 import type { HubConfig, ParameterValue } from './hub-config.js';
+import { type LayerKinds, lfm2, qwen35, qwen35moe } from './hub-state-architectures.js';
 
 type Parameters = Record<string, ParameterValue | undefined>;
-type Modules = Readonly<Record<string, string>>;
 
 /** How the hubs' files of an architecture map to the terms of GGUF. */
 export interface HubArchitecture {
   /** GGUF's `general.architecture`. */
   architecture: string;
   /** Modules of every layer by their GGUF names; each has a weight and perhaps a bias. */
-  layer: Modules;
-  /** Modules of layers that differ in kind, by their kind in `layer_types`. */
-  kinds?: { of: (config: HubConfig) => readonly string[]; modules: Readonly<Record<string, Modules>> };
+  layer: Readonly<Record<string, string>>;
+  /** Layers that differ in kind. */
+  kinds?: LayerKinds;
   /** Modules outside the layers, where they are not those of most architectures. */
-  outer?: Modules;
+  outer?: Readonly<Record<string, string>>;
   /** Modules that some models of the architecture have. */
-  optional?: Modules;
-  /** Modules of each expert, `<list>.<expert>.<part>`, which GGUF stacks. */
+  optional?: Readonly<Record<string, string>>;
+  /**
+   * Modules of each expert, `<list>.<expert>.<part>`, which GGUF stacks. Some files stack them too, with gate and up in
+   * one: `<list>.gate_up_proj` and `<list>.down_proj`.
+   */
   experts?: { list: string; parts: Readonly<Record<string, string>> };
   /** Module of all experts, stacked as in gpt-oss: in MXFP4, or as floats. */
   stackedExperts?: string;
@@ -30,6 +33,10 @@ export interface HubArchitecture {
   adjacentPairs?: true;
   /** Gains of norms are stored as their difference from one. */
   gainsFromOne?: true;
+  /** The norm whose gain is stored whole nevertheless. */
+  wholeGain?: string;
+  /** Value heads that share a key head follow each other. */
+  groupedHeads?: true;
   /** The decoder is part of a model that sees; its settings are in this member. */
   inner?: string;
   /** Values by GGUF's keys beside sizes, activation, window and rotation. */
@@ -240,71 +247,12 @@ export const hubArchitectures: Readonly<Record<string, HubArchitecture>> = {
     optional: {},
     defaults: { ...cohere.defaults, sliding_window: 4096 },
   },
-  Lfm2ForCausalLM: {
-    architecture: 'lfm2',
-    layer: {
-      attn_norm: 'operator_norm',
-      ffn_norm: 'ffn_norm',
-      ffn_gate: 'feed_forward.w1',
-      ffn_up: 'feed_forward.w3',
-      ffn_down: 'feed_forward.w2',
-    },
-    kinds: {
-      of: lfm2Kinds,
-      modules: {
-        full_attention: {
-          attn_q: attention.attn_q,
-          attn_k: attention.attn_k,
-          attn_v: attention.attn_v,
-          attn_output: 'self_attn.out_proj',
-          attn_q_norm: 'self_attn.q_layernorm',
-          attn_k_norm: 'self_attn.k_layernorm',
-        },
-        conv: {
-          'shortconv.in_proj': 'conv.in_proj',
-          'shortconv.conv': 'conv.conv',
-          'shortconv.out_proj': 'conv.out_proj',
-        },
-      },
-    },
-    outer: { token_embd: 'embed_tokens', token_embd_norm: 'embedding_norm' },
-    otherNames: { tie_word_embeddings: 'tie_embedding', intermediate_size: 'block_ff_dim' },
-    defaults: { tie_word_embeddings: true, rope_theta: 1e6, intermediate_size: 12_288, norm_eps: 1e-5 },
-    parameters: (config) => ({
-      'attention.layer_norm_rms_epsilon': config.number('norm_eps'),
-      'attention.head_count_kv': lfm2Kinds(config).map((kind) =>
-        kind === 'conv' ? 0 : config.size('num_key_value_heads', config.size('num_attention_heads')),
-      ),
-      'shortconv.l_cache': config.size('conv_L_cache', 3),
-      feed_forward_length: lfm2FeedForward(config),
-    }),
-  },
+  Lfm2ForCausalLM: lfm2,
+  Qwen3_5ForCausalLM: qwen35,
+  Qwen3_5ForConditionalGeneration: { ...qwen35, inner: 'text_config' },
+  Qwen3_5MoeForCausalLM: qwen35moe,
+  Qwen3_5MoeForConditionalGeneration: { ...qwen35moe, inner: 'text_config' },
 };
-
-/** `layer_types`, or the layers that attend, as earlier files list them. */
-function lfm2Kinds(config: HubConfig): string[] {
-  const { layer_types: types } = config.values;
-  const layers = config.size('num_hidden_layers');
-  if (!Array.isArray(types)) {
-    const attending = new Set(config.has('full_attn_idxs') ? config.numbers('full_attn_idxs') : range(layers));
-    return range(layers).map((layer) => (attending.has(layer) ? 'full_attention' : 'conv'));
-  }
-  if (types.length === layers) return types.map(String);
-  throw invalidFile('config.json', `its layer_types lists ${types.length} layers, not ${layers}`);
-}
-
-function range(count: number): number[] {
-  return Array.from({ length: count }, (_, index) => index);
-}
-
-/** The width of the feed-forward layers, which the file's own size is rounded to. */
-function lfm2FeedForward(config: HubConfig): number {
-  const size = config.size('intermediate_size');
-  if (!config.flag('block_auto_adjust_ff_dim', true)) return size;
-  const scaled = Math.floor(config.number('block_ffn_dim_multiplier', 1) * Math.floor((2 * size) / 3));
-  const multiple = config.size('block_multiple_of', 256);
-  return multiple * Math.ceil(scaled / multiple);
-}
 
 /** Experts of each layer; the libraries have two names for them. */
 export function expertCount(config: HubConfig): number {
