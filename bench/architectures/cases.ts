@@ -23,7 +23,7 @@ export interface ArchitectureCase {
   name: string;
   /** `general.architecture`. */
   architecture: string;
-  keys?: Record<string, number | string>;
+  keys?: Record<string, number | string | number[]>;
   /** Default: before attention and feed-forward. */
   norms?: string[];
   layerNorms?: true;
@@ -35,7 +35,18 @@ export interface ArchitectureCase {
   experts?: { count: number; used: number; hasBias?: true };
   /** Of one expert where there are experts; default: that of the size. */
   feedForward?: number;
+  /** What every second layer has in place of attention, from the first on. */
+  mixer?: 'short-convolution' | 'gated-delta';
+  /** Name of the norm before the output layer; default: `output_norm`. */
+  finalNorm?: string;
+  /** Queries come with a gate for the output of attention. */
+  hasOutputGate?: true;
 }
+
+/** Tokens that a channel of a convolution sees, as in published models. */
+export const convolutionTaps = { 'short-convolution': 3, 'gated-delta': 4 } as const;
+/** Of queries, keys and values in gated DeltaNet layers. */
+export const deltaHeadSize = 128;
 
 const queryKeyValue = ['attn_q', 'attn_k', 'attn_v'];
 const afterNorms = ['post_attention_norm', 'post_ffw_norm'];
@@ -83,6 +94,40 @@ export const denseCases: ArchitectureCase[] = [
     keys: { 'attention.sliding_window': 1024 },
   },
 ];
+
+/** Models of which every second layer keeps a state. */
+export function stateCases({ hidden, layers, keyValueHeads }: ModelSize): ArchitectureCase[] {
+  const heads = hidden / deltaHeadSize;
+  return [
+    {
+      name: 'lfm2',
+      architecture: 'lfm2',
+      queryKeyNorm: 'head',
+      mixer: 'short-convolution',
+      finalNorm: 'token_embd_norm',
+      keys: {
+        'shortconv.l_cache': convolutionTaps['short-convolution'],
+        'attention.head_count_kv': Array.from({ length: layers }, (_, layer) => (layer % 2 === 0 ? 0 : keyValueHeads)),
+      },
+    },
+    {
+      name: 'qwen35',
+      architecture: 'qwen35',
+      norms: ['attn_norm', 'post_attention_norm'],
+      queryKeyNorm: 'head',
+      hasOutputGate: true,
+      mixer: 'gated-delta',
+      keys: {
+        full_attention_interval: 2,
+        'ssm.conv_kernel': convolutionTaps['gated-delta'],
+        'ssm.state_size': deltaHeadSize,
+        'ssm.group_count': heads,
+        'ssm.time_step_rank': heads,
+        'ssm.inner_size': hidden,
+      },
+    },
+  ];
+}
 
 /** Models whose experts in use have together the feed-forward of the size. */
 export function expertCases({ feedForward }: ModelSize): ArchitectureCase[] {

@@ -12,12 +12,13 @@ their expected results come from the weights that this script unpacks again.
 import base64
 import json
 import pathlib
+import re
 import shutil
 import sys
 
 import torch
 import transformers
-from safetensors.torch import save_file
+from safetensors.torch import load_file, save_file
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import PreTrainedTokenizerFast
 
@@ -199,7 +200,121 @@ decoder_models = {
     ),
     "command-r": ("Cohere", dict(use_qk_norm=True, logit_scale=0.5), brain, "1GB"),
     "cohere2": ("Cohere2", dict(head_dim=8, logit_scale=0.5, sliding_window=6, num_hidden_layers=4), brain, "1GB"),
+    "lfm2": (
+        "Lfm2",
+        dict(num_hidden_layers=5, full_attn_idxs=[1, 4], block_multiple_of=8, rope_parameters=rope(base=1e6)),
+        brain,
+        "1GB",
+    ),
+    "lfm2-bias": (
+        "Lfm2",
+        dict(
+            num_hidden_layers=3,
+            layer_types=["conv", "full_attention", "conv"],
+            conv_bias=True,
+            conv_L_cache=4,
+            block_auto_adjust_ff_dim=False,
+            tie_word_embeddings=False,
+        ),
+        single,
+        "1GB",
+    ),
 }
+
+
+def delta(**more):
+    return dict(
+        num_hidden_layers=4,
+        head_dim=16,
+        linear_conv_kernel_dim=4,
+        linear_key_head_dim=8,
+        linear_value_head_dim=12,
+        linear_num_key_heads=2,
+        linear_num_value_heads=6,
+        rope_parameters=rope(
+            base=1e6, partial_rotary_factor=0.25, mrope_section=[1, 1, 0], mrope_interleaved=True
+        ),
+        **more,
+    )
+
+
+delta_experts = dict(
+    num_experts=6, num_experts_per_tok=3, moe_intermediate_size=16, shared_expert_intermediate_size=24
+)
+decoder_models |= {
+    "qwen35": (
+        "Qwen3_5",
+        delta(layer_types=["linear_attention", "linear_attention", "full_attention", "linear_attention"]),
+        single,
+        "1GB",
+    ),
+    "qwen35-moe": ("Qwen3_5Moe", delta(**delta_experts), single, "1GB"),
+    "qwen35-moe-sees": ("Qwen3_5MoeSees", delta(**delta_experts), brain, "1GB"),
+    "qwen35-sees": ("Qwen3_5Sees", delta(tie_word_embeddings=True), brain, "1GB"),
+}
+
+
+def published_lfm2(config: dict) -> dict:
+    """The members that the published `config.json` of LFM2-1.2B has, instead of those that the library writes today."""
+    renamed = dict(
+        block_dim=config["hidden_size"],
+        block_ff_dim=config.pop("intermediate_size"),
+        block_norm_eps=config["norm_eps"],
+        conv_dim=config["hidden_size"],
+        conv_dim_out=config["hidden_size"],
+        num_heads=config["num_attention_heads"],
+        rope_theta=config["rope_parameters"]["rope_theta"],
+        theta=config.pop("rope_parameters")["rope_theta"],
+        tie_embedding=config.pop("tie_word_embeddings"),
+        torch_dtype=config.pop("dtype"),
+        block_mlp_init_scale=1.0,
+        block_out_init_scale=1.0,
+        block_use_swiglu=True,
+        block_use_xavier_init=True,
+        conv_use_xavier_init=True,
+        use_pos_enc=True,
+    )
+    del config["layer_types"]
+    return config | renamed
+
+
+def published_qwen35(config: dict) -> dict:
+    """The members that the published `config.json` of Qwen3.5 has beside those that the library writes today."""
+    config["text_config"] |= dict(
+        attn_output_gate=True,
+        full_attention_interval=4,
+        mamba_ssm_dtype="float32",
+        mlp_only_layers=[],
+        mtp_num_hidden_layers=1,
+        mtp_use_dedicated_embeddings=False,
+        output_gate_type="swish",
+        partial_rotary_factor=0.25,
+    )
+    return config
+
+
+def with_guesses(tensors: dict, dtype: torch.dtype) -> dict:
+    """Published files have layers that guess later tokens."""
+    return tensors | {"mtp.fc.weight": torch.zeros(32, 64, dtype=dtype)}
+
+
+def with_stacked_experts(tensors: dict, _: torch.dtype) -> dict:
+    """Published files have all experts of a layer in two tensors, as the library has them in memory."""
+    expert = re.compile(r"(.*\.mlp\.experts)\.(\d+)\.(gate_proj|up_proj|down_proj)\.weight")
+    lists = {found[1] for found in map(expert.fullmatch, tensors) if found}
+    stacked = {name: values for name, values in tensors.items() if not expert.fullmatch(name)}
+    for prefix in sorted(lists):
+        count = sum(name.startswith(f"{prefix}.") and name.endswith(".up_proj.weight") for name in tensors)
+        part = lambda kind: torch.stack([tensors[f"{prefix}.{index}.{kind}.weight"] for index in range(count)])
+        stacked[f"{prefix}.gate_up_proj"] = torch.cat([part("gate_proj"), part("up_proj")], dim=1)
+        stacked[f"{prefix}.down_proj"] = part("down_proj")
+    return stacked
+
+
+added_tensors = {"qwen35-sees": with_guesses, "qwen35-moe-sees": with_stacked_experts}
+
+# Models whose `config.json` gets the members of a published one.
+published = {"lfm2": published_lfm2, "qwen35-sees": published_qwen35}
 
 
 def randomize(model: torch.nn.Module, seed: int) -> None:
@@ -273,9 +388,22 @@ def make_decoder(name: str, tokenizer: PreTrainedTokenizerFast) -> None:
             mm_tokens_per_image=1,
             image_token_index=299,
         )
+    elif kind in ("Qwen3_5Sees", "Qwen3_5MoeSees"):
+        family = kind.removesuffix("Sees")
+        part = lambda name: getattr(transformers, f"{family}{name}")
+        model_class = part("ForConditionalGeneration")
+        config = part("Config")(
+            text_config=part("TextConfig")(**{**common, **changes}),
+            vision_config=part("VisionConfig")(
+                depth=1, hidden_size=16, intermediate_size=16, num_heads=2, patch_size=4, out_hidden_size=32,
+                num_position_embeddings=4,
+            ),
+            image_token_id=296, video_token_id=297, vision_start_token_id=298, vision_end_token_id=299,
+            tie_word_embeddings=changes.get("tie_word_embeddings", False),
+        )  # fmt: skip
     else:
         model_class = getattr(transformers, f"{kind}ForCausalLM")
-        config_class = getattr(transformers, "Gemma3TextConfig" if kind == "Gemma3" else f"{kind}Config")
+        config_class = getattr(transformers, f"{kind}TextConfig" if kind in ("Gemma3", "Qwen3_5", "Qwen3_5Moe") else f"{kind}Config")
         config = config_class(**{**common, **changes})
     for seed in range(1, 40):
         model = model_class(config).eval()
@@ -287,6 +415,13 @@ def make_decoder(name: str, tokenizer: PreTrainedTokenizerFast) -> None:
         loaded = model_class.from_pretrained(target, dtype=single, attn_implementation="eager").eval()
         results, margin = answers(loaded, tokenizer)
         if margin > 5e-3:
+            if name in published:
+                path = target / "config.json"
+                content = published[name](json.loads(path.read_text()))
+                path.write_text(json.dumps(content, indent=2) + "\n")
+            if name in added_tensors:
+                tensors = added_tensors[name](load_file(target / "model.safetensors"), dtype)
+                save_file(tensors, target / "model.safetensors", metadata=dict(format="pt"))
             return write(name, loaded, results)
     raise SystemExit(f"{name}: no seed has clear choices")
 

@@ -43,6 +43,15 @@ def case(name, arch, config, layers=2, **more):
 LLAMA3 = dict(factor=8.0, low_freq_factor=1.0, high_freq_factor=4.0, original_max_position_embeddings=64)
 YARN = dict(factor=4.0, original_max_position_embeddings=32)
 LONG = dict(short_factor=[1.0, 1.1, 1.3, 1.6], long_factor=[1.5, 2.0, 4.0, 8.0])
+DELTA = dict(
+    layer_types=["linear_attention", "full_attention", "linear_attention", "full_attention", "linear_attention"],
+    linear_conv_kernel_dim=4, linear_key_head_dim=8, linear_value_head_dim=8, linear_num_key_heads=2, linear_num_value_heads=6,
+    head_dim=16, rope_parameters=rope(base=1e6, partial_rotary_factor=0.25, mrope_section=[1, 1, 0], mrope_interleaved=True),
+)  # fmt: skip
+DELTA_KEYS = {
+    "ssm.conv_kernel": 4, "ssm.state_size": 8, "ssm.group_count": 2, "ssm.time_step_rank": 6, "ssm.inner_size": 48,
+    "rope.dimension_sections": [1, 1, 0, 0], "attention.recurrent_layers": [True, False, True, False, True],
+}  # fmt: skip
 
 CASES = [
     case("llama", "llama", ("Llama", dict(rope_parameters=rope())), permute=True),
@@ -107,6 +116,15 @@ CASES = [
         rope_parameters=rope("yarn", 1000.0, beta_fast=32.0, beta_slow=1.0, truncate=False, **YARN))), layers=3,
          keys={"expert_count": 4, "expert_used_count": 2, "expert_feed_forward_length": 32, "attention.sliding_window": 12,
                "rope.scaling.type": "yarn", "rope.scaling.factor": 4.0, "rope.scaling.original_context_length": 32}),
+    case("lfm2", "lfm2", ("Lfm2", dict(
+        full_attn_idxs=[1, 4], conv_L_cache=3, block_multiple_of=8, tie_word_embeddings=True,
+        rope_parameters=rope(base=1e6))), layers=5),
+    case("qwen35", "qwen35", ("Qwen3_5Text", dict(**DELTA, tie_word_embeddings=True)), layers=5, one_added=True, keys=DELTA_KEYS),
+    case("qwen35-moe", "qwen35moe", ("Qwen3_5MoeText", dict(
+        **DELTA, num_experts=8, num_experts_per_tok=3, moe_intermediate_size=16, shared_expert_intermediate_size=24)),
+         layers=5, one_added=True,
+         keys={**DELTA_KEYS, "expert_count": 8, "expert_used_count": 3, "expert_feed_forward_length": 16,
+               "expert_shared_feed_forward_length": 24}),
 ]  # fmt: skip
 
 
@@ -142,6 +160,8 @@ def random_values(name, values, tied):
     if "embed_tokens" in name or "lm_head" in name:
         # Larger tied embeddings would repeat the last token for ever.
         return noise * (0.12 if tied else 0.5)
+    if ".conv.conv." in name:
+        return noise * 0.6
     if "norm" in name:
         return noise * 0.2 + (0 if values.mean() == 0 else 1)
     if "sinks" in name:
@@ -196,13 +216,15 @@ def write(path, entry, config, model):
     writer.add_context_length(config.max_position_embeddings)
     writer.add_embedding_length(config.hidden_size)
     writer.add_block_count(config.num_hidden_layers)
-    writer.add_feed_forward_length(config.intermediate_size)
+    writer.add_feed_forward_length(feed_forward_length(config))
     writer.add_head_count(config.num_attention_heads)
-    writer.add_head_count_kv(config.num_key_value_heads)
+    writer.add_head_count_kv(key_value_heads(config))
     writer.add_key_length(head)
     writer.add_value_length(head)
-    if hasattr(config, "rms_norm_eps"):
-        writer.add_layer_norm_rms_eps(config.rms_norm_eps)
+    if hasattr(config, "conv_L_cache"):
+        writer.add_shortconv_l_cache(config.conv_L_cache)
+    if hasattr(config, "rms_norm_eps") or hasattr(config, "norm_eps"):
+        writer.add_layer_norm_rms_eps(getattr(config, "rms_norm_eps", None) or config.norm_eps)
     else:
         writer.add_layer_norm_eps(config.layer_norm_eps)
     parameters = config.rope_parameters
@@ -211,7 +233,8 @@ def write(path, entry, config, model):
     rotated = int(head * (whole.get("partial_rotary_factor") or 1))
     writer.add_rope_dimension_count(rotated)
     for key, value in entry["keys"].items():
-        add = writer.add_string if isinstance(value, str) else writer.add_float32 if isinstance(value, float) else writer.add_uint32
+        adders = {str: writer.add_string, float: writer.add_float32, list: writer.add_array}
+        add = adders.get(type(value), writer.add_uint32)
         add(f"{arch}.{key}", value)
     write_tokenizer(writer)
     write_factors(writer, whole, rotated)
@@ -228,22 +251,63 @@ def write(path, entry, config, model):
     writer.close()
 
 
+def key_value_heads(config):
+    """One number, or one per layer with 0 for layers that do not attend."""
+    kinds = getattr(config, "layer_types", None) or []
+    if "conv" not in kinds:
+        return config.num_key_value_heads
+    return [0 if kind == "conv" else config.num_key_value_heads for kind in kinds]
+
+
+def feed_forward_length(config):
+    if not getattr(config, "block_auto_adjust_ff_dim", False):
+        return config.intermediate_size
+    scaled = int(config.block_ffn_dim_multiplier * int(2 * config.intermediate_size / 3))
+    return config.block_multiple_of * math.ceil(scaled / config.block_multiple_of)
+
+
 def stored(entry, config, name, values, names, rotated):
     """The tensors of a GGUF file for one of transformers."""
     if ".experts." in name:
         yield from stored_experts(entry["arch"], name, values)
         return
     name = f"{name}.weight" if name.endswith(".sinks") else name
+    if name.endswith((".A_log", ".dt_bias")):
+        block = f"blk.{name.split('.')[2]}"
+        target = f"{block}.ssm_a" if name.endswith(".A_log") else f"{block}.ssm_dt.bias"
+        yield target, np.ascontiguousarray(stored_delta(config, name, values))
+        return
     target = names.get_name(name, try_suffixes=(".weight", ".bias"))
     assert target is not None, f"{entry['arch']} has no name for {name}"
     if entry["permute"] and any(part in name for part in ("q_proj", "k_proj")):
         heads = config.num_attention_heads if "q_proj" in name else config.num_key_value_heads
         values = interleave(values, heads, rotated)
-    if entry["one_added"] and "norm" in name:
+    if entry["one_added"] and "norm" in name and "linear_attn" not in name:
         values = values + 1
+    if ".linear_attn." in name:
+        values = stored_delta(config, name, values)
     if "shared_expert_gate" in name:
         values = values.squeeze()
+    if ".conv.conv." in name:
+        values = values.squeeze(1)
     yield target, np.ascontiguousarray(values)
+
+
+def stored_delta(config, name, values):
+    """Value heads that share a key head follow each other, and are side by side over all key heads in GGUF files."""
+    heads, keys = config.linear_num_value_heads, config.linear_num_key_heads
+    size, width = config.linear_value_head_dim, 2 * keys * config.linear_key_head_dim
+    if name.endswith(".A_log"):
+        values = -np.exp(values)
+    if ".conv1d." in name:
+        values = values.squeeze(1)
+    if ".linear_attn.norm." in name:
+        return values
+    tile = lambda part: part.reshape(keys, heads // keys, -1, *part.shape[1:]).swapaxes(0, 1).reshape(part.shape)
+    if ".out_proj." in name:
+        return tile(values.T).T
+    first = width if values.shape[0] == width + heads * size else 0
+    return np.concatenate([values[:first], tile(values[first:])])
 
 
 def stored_experts(arch, name, values):

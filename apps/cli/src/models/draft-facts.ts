@@ -35,11 +35,13 @@ function describeMemory(facts: DraftFacts): string {
     ['process', 'for the process'],
     ['weights', 'for weights'],
     ['cache', `for the ${use.cacheTokens} tokens of ${use.slots} requests`],
+    ['states', 'for states of layers'],
     ['cacheCopies', 'for copies of those that end'],
     ['prefill', 'while prompts are computed'],
     ['logits', 'for scores of tokens'],
   ];
-  const terms = parts.map(([part, text]) => `${formatBytes(memory[part])} ${text}`).join(', ');
+  const counted = parts.filter(([part]) => part !== 'states' || memory.states > 0);
+  const terms = counted.map(([part, text]) => `${formatBytes(memory[part])} ${text}`).join(', ');
   return `${formatBytes(leastBytes(facts))} with one request, up to ${formatBytes(peakBytes(memory))}: ${terms}`;
 }
 

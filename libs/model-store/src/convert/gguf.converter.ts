@@ -42,10 +42,11 @@ export async function convertGguf(request: ConversionRequest): Promise<Conversio
   const { options } = request;
   refuseUnknownOptions(options, ['weights', 'headWeights', 'blockSize', 'layout', 'contextLength']);
   const contextLength = integerOption(options, 'contextLength');
-  const { emitDecoder, suffix } = chooseLayout(options);
+  const layout = chooseLayout(options);
   const output = new OutputFolder(request);
   return await withGguf(request.inputFolder, async ({ file, header }) => {
     const decoder = SourceDecoder.open(ggufSource(file, header), contextLength);
+    layout.check(decoder.shape);
     checkContext(file.name, decoder.shape);
     const metadata = new GgufMetadata(file.name, header.metadata);
     const tokenizer = readGgufTokenizer(metadata, decoder.shape.vocabularySize);
@@ -53,9 +54,9 @@ export async function convertGguf(request: ConversionRequest): Promise<Conversio
     const { name, ...formats } = readFormats(options, header, decoder);
     await output.writing(async () => {
       await writeTextFiles(output, decoder, tokenizer);
-      await output.writeGraph(emitDecoder({ shape: decoder.shape, weights: decoder, ...formats }));
+      await output.writeGraph(layout.emitDecoder({ shape: decoder.shape, weights: decoder, ...formats }));
     });
-    return { converter: `${converterVersions.gguf} ${name}${suffix}`, files: output.files };
+    return { converter: `${converterVersions.gguf} ${name}${layout.suffix}`, files: output.files };
   });
 }
 

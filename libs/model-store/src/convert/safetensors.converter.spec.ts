@@ -355,6 +355,33 @@ describe('a checkpoint that cannot be converted', () => {
       'scale 3 of model.layers.0.mlp.experts.down_proj_scales at byte ',
     ],
     [
+      'a layer of another kind',
+      'lfm2-bias',
+      (input) => edit(input, 'config.json', (config) => (config['layer_types'] = ['conv', 'mamba', 'conv'])),
+      'config.json cannot be converted: it has a layer of the type mamba; full_attention, conv are converted',
+    ],
+    [
+      'kinds of fewer layers',
+      'lfm2-bias',
+      (input) => edit(input, 'config.json', (config) => (config['layer_types'] = ['conv', 'full_attention'])),
+      'config.json cannot be converted: its layer_types lists 2 layers, not 3',
+    ],
+    [
+      'attention without a gate',
+      'qwen35',
+      (input) => edit(input, 'config.json', (config) => (config['attn_output_gate'] = false)),
+      'config.json cannot be converted: its attn_output_gate is false, and only attention with a gate is computed',
+    ],
+    [
+      'experts of another size',
+      'qwen35-moe-sees',
+      (input) =>
+        edit(input, 'config.json', (config) =>
+          Object.assign(config['text_config'] as object, { moe_intermediate_size: 12 }),
+        ),
+      'mlp.experts.gate_up_proj is 32 × 16 × 6, not 32 × 12 × 6',
+    ],
+    [
       'no tokenizer',
       'mistral',
       (input) => rm(join(input, 'tokenizer.json')),

@@ -45,12 +45,13 @@ export async function convertSafetensors(request: ConversionRequest): Promise<Co
   refuseUnknownOptions(options, ['weights', 'headWeights', 'blockSize', 'layout', 'contextLength']);
   const formats = readFormats(options);
   const contextLength = integerOption(options, 'contextLength');
-  const { emitDecoder, suffix } = chooseLayout(options);
+  const layout = chooseLayout(options);
   const files = await filesOfFolder(request.inputFolder);
   const output = new OutputFolder(request);
   const checkpoint = await HubCheckpoint.open(files);
   try {
     const decoder = SourceDecoder.open(checkpoint.source, contextLength);
+    layout.check(decoder.shape);
     checkContext('config.json', decoder.shape);
     if (formats.keepsPacked) await checkpoint.keepPacked();
     await output.writing(async () => {
@@ -59,13 +60,13 @@ export async function convertSafetensors(request: ConversionRequest): Promise<Co
       const keepsMxfp4 = formats.isStored && checkpoint.hasMxfp4;
       const formatOf = (layer: string) => (keepsMxfp4 && expertPattern.test(layer) ? mxfp4Format : linear);
       await output.writeGraph(
-        emitDecoder({ shape: decoder.shape, weights: decoder, linear, formatOf, head, embedding }),
+        layout.emitDecoder({ shape: decoder.shape, weights: decoder, linear, formatOf, head, embedding }),
       );
     });
   } finally {
     await checkpoint.close();
   }
-  return { converter: `${converterVersions.safetensors} ${formats.name}${suffix}`, files: output.files };
+  return { converter: `${converterVersions.safetensors} ${formats.name}${layout.suffix}`, files: output.files };
 }
 
 function readFormats(options: ConversionRequest['options']) {

@@ -2,7 +2,7 @@ import type { DecoderSize } from '#model-memory';
 import type { ByteSource } from '../convert/byte-source.js';
 import { checkChatTemplate } from '../convert/chat-template.js';
 import { defaultBlockSize } from '../convert/conversion-options.js';
-import type { DecoderShape } from '../convert/decoder/decoder-shape.js';
+import { attendingLayers, type DecoderShape, stateTensors } from '../convert/decoder/decoder-shape.js';
 import type { LinearFormat } from '../convert/decoder/linear-layer.js';
 import { stretchedContext } from '../convert/decoder/read-rotary.js';
 import { SourceDecoder } from '../convert/decoder/source-decoder.js';
@@ -49,6 +49,8 @@ export interface GgufDescription {
   cacheBytesPerToken: number;
   /** The same in layers with a window of `size` tokens; null without such layers. */
   windowCache: { size: number; bytesPerToken: number } | null;
+  /** State of one request in layers that do not attend; 0 without such layers. */
+  stateBytes: number;
   /** Heads of the queries. */
   heads: number;
   vocabularySize: number;
@@ -95,13 +97,20 @@ export function sizesOf(shape: DecoderShape, parameters: number) {
     parameters,
     layerValues: parameters - vocabularyValues * (shape.tiedHead ? 1 : 2),
     contextLength: shape.contextLength,
-    cacheBytesPerToken: (shape.layers - windowed) * bytesPerLayer,
+    cacheBytesPerToken: (attendingLayers(shape).length - windowed) * bytesPerLayer,
+    stateBytes: stateBytes(shape),
     windowCache: window ? { size: window.size, bytesPerToken: windowed * bytesPerLayer } : null,
     heads: shape.heads,
     vocabularySize: shape.vocabularySize,
     vocabularyValues,
     rotaryBytesPerToken: rotaryBytes(shape),
   };
+}
+
+/** State of one request in the layers that do not attend. */
+function stateBytes(shape: DecoderShape): number {
+  const values = stateTensors(shape).map(({ dimensions }) => dimensions.reduce((product, size) => product * size, 1));
+  return values.reduce((sum, count) => sum + count, 0) * Float32Array.BYTES_PER_ELEMENT;
 }
 
 /** Cosines and sines of the rotation of one position. Layers with a window may rotate in their own way. */
@@ -127,7 +136,7 @@ function layerBytes({ layers }: ConvertedFormats, perValue: (format: LinearForma
 
 /** What the memory of the converted model depends on. */
 export function decoderSize(found: GgufDescription, formats: ConvertedFormats, contextLength: number): DecoderSize {
-  const { vocabularyValues, heads, vocabularySize, cacheBytesPerToken, windowCache } = found;
+  const { vocabularyValues, heads, vocabularySize, cacheBytesPerToken, windowCache, stateBytes } = found;
   const added = layerBytes(formats, addedBytesPerValue) + vocabularyValues * addedBytesPerValue(formats.head);
   // Embeddings and the tables of rotations are mapped, and few of their rows are read.
   const mapped = vocabularyValues * embeddingBytesPerValue(formats) + found.rotaryBytesPerToken * contextLength;
@@ -138,6 +147,7 @@ export function decoderSize(found: GgufDescription, formats: ConvertedFormats, c
     vocabularySize,
     cacheBytesPerToken,
     windowCache,
+    stateBytes,
   };
 }
 

@@ -1,4 +1,4 @@
-import type { LayerPart, QueryKeyNorm } from './decoder-shape.js';
+import type { LayerPart, Mixer, QueryKeyNorm } from './decoder-shape.js';
 import type { RotaryPairs } from './decoder-source.js';
 
 /**
@@ -50,6 +50,12 @@ export interface Architecture {
   plainYarn?: true;
   /** The range of pairs that YaRN scales has exact instead of whole bounds. */
   exactYarn?: true;
+  /** What layers without keys and values have in place of attention; absent: every layer attends. */
+  mixer?: Mixer['kind'];
+  /** Queries come with a gate for the output of attention. */
+  outputGate?: true;
+  /** Name of the norm before the output layer, if it is not `output_norm`. */
+  finalNorm?: string;
   /** Names of tensors that other architectures use for something else. */
   tensorNames?: Partial<Record<LayerPart, string>>;
 }
@@ -204,6 +210,34 @@ export const architectures: Readonly<Record<string, Architecture>> = {
     expertClamp: { limit: 7, alpha: 1.702, shift: 1 },
     exactYarn: true,
     tensorNames: { feed_forward_norm: 'post_attention_norm' },
+  },
+  lfm2: {
+    models: 'LFM2 and 2.5 (dense)',
+    modelType: 'lfm2',
+    className: 'Lfm2ForCausalLM',
+    rotaryPairs: 'halves',
+    mixer: 'short-convolution',
+    finalNorm: 'token_embd_norm',
+  },
+  qwen35: {
+    models: 'Qwen 3.5 and 3.6 (dense)',
+    modelType: 'qwen3_5_text',
+    className: 'Qwen3_5ForCausalLM',
+    rotaryPairs: 'halves',
+    mixer: 'gated-delta',
+    outputGate: true,
+    tensorNames: { feed_forward_norm: 'post_attention_norm' },
+  },
+  qwen35moe: {
+    models: 'Qwen 3.5 and 3.6 with experts (35B-A3B, 122B-A10B)',
+    modelType: 'qwen3_5_moe_text',
+    className: 'Qwen3_5MoeForCausalLM',
+    rotaryPairs: 'halves',
+    mixer: 'gated-delta',
+    outputGate: true,
+    tensorNames: { feed_forward_norm: 'post_attention_norm' },
+    experts: 'required',
+    sharedExpert: true,
   },
 };
 

@@ -12,6 +12,7 @@ import {
   widestFormat,
 } from './linear-layer.js';
 import { rotaryFrequencies } from './rotary-frequencies.js';
+import { emitMixer, type LayerStates } from './mixer.js';
 import type { WeightSource } from './weight-source.js';
 
 export interface DecoderOptions {
@@ -64,13 +65,21 @@ export class DecoderBody {
     this.type = options.linear.kind === 'float16' ? 'float16' : 'float32';
   }
 
-  /** Adds everything from `input_ids` to the final norm: `[batch, sequence, hidden]`. */
-  emitLayers(attention: Attention): ValueName {
+  /**
+   * Adds everything from `input_ids` to the final norm: `[batch, sequence, hidden]`. Layouts without `states` have only
+   * layers that attend.
+   */
+  emitLayers(attention: Attention, states?: LayerStates): ValueName {
     const { shape } = this.options;
     let residual = this.scaled(this.emitEmbedding(), shape.scales?.embedding);
     let normed = this.firstNorm(residual);
     for (let layer = 0; layer < shape.layers; layer++) {
-      const attended = this.attentionBlock(layer, normed, attention);
+      const mixer = shape.mixers?.[layer];
+      if (mixer && !states) throw new Error('This layout has no layers with a state.');
+      const attended =
+        mixer && states
+          ? emitMixer(this, { layer, mixer, input: normed, states })
+          : this.attentionBlock(layer, normed, attention);
       let delta: ValueName;
       if (shape.parallelResidual) {
         delta = this.builder.node('Add', [attended, this.feedForward(layer, normed)]);
@@ -225,12 +234,15 @@ export class DecoderBody {
   }
 
   private attentionBlock(layer: number, input: ValueName, attention: Attention): ValueName {
-    const { hiddenSize, heads, keyValueHeads, headSize, bias } = this.options.shape;
+    const { hiddenSize, heads, keyValueHeads, headSize, bias, attention: settings } = this.options.shape;
     const part = (name: LayerPart, count: number) => {
       const weight = weightNames.layer(layer, name);
       return this.linear(input, { name: weight, inputs: hiddenSize, outputs: count * headSize }, bias.queryKeyValue);
     };
-    const query = this.headNorm(part('query', heads), heads, weightNames.layer(layer, 'query_norm'));
+    const { query: plainQuery, gate } = settings?.outputGate
+      ? this.splitGate(part('query', 2 * heads))
+      : { query: part('query', heads), gate: null };
+    const query = this.headNorm(plainQuery, heads, weightNames.layer(layer, 'query_norm'));
     const key = this.headNorm(part('key', keyValueHeads), keyValueHeads, weightNames.layer(layer, 'key_norm'));
     const context = attention(layer, { query, key, value: part('value', keyValueHeads) });
     const output = {
@@ -238,7 +250,21 @@ export class DecoderBody {
       inputs: heads * headSize,
       outputs: hiddenSize,
     };
-    return this.linear(context, output, bias.attentionOutput);
+    const gated = gate === null ? context : this.builder.node('Mul', [context, this.builder.node('Sigmoid', [gate])]);
+    return this.linear(gated, output, bias.attentionOutput);
+  }
+
+  /** Splits queries from their gates, which follow the query of each head. */
+  private splitGate(input: ValueName): { query: ValueName; gate: ValueName } {
+    const { builder } = this;
+    const { heads, headSize } = this.options.shape;
+    const perHead = builder.node('Reshape', [input, builder.integers([0, 0, heads, 2 * headSize])]);
+    const parts = [builder.freshName('query'), builder.freshName('gate')];
+    builder.nodeWithOutputs('Split', [perHead, builder.integers([headSize, headSize])], parts, { axis: -1 });
+    const [query = '', gate = ''] = parts.map((part) =>
+      builder.node('Reshape', [part, builder.integers([0, 0, heads * headSize])]),
+    );
+    return { query, gate };
   }
 
   private headNorm(input: ValueName, heads: number, weight: string): ValueName {

@@ -2,6 +2,7 @@ import { invalidFile } from '../invalid-file.js';
 import type { Architecture } from './architectures.js';
 import type { AttentionShape, DecoderShape, ExpertShape, FeedForwardShape, RotaryShape } from './decoder-shape.js';
 import type { DecoderSource } from './decoder-source.js';
+import { countLayers, readMixers } from './read-mixers.js';
 import { readRotary, stretchedContext } from './read-rotary.js';
 
 /** Settings that change results and that no architecture of the table computes with. */
@@ -15,11 +16,12 @@ const uncomputed = [
 /** Reads everything but the weights. Fails with `INVALID_MODEL` naming the key of what cannot be computed. */
 export function readDecoderShape(source: DecoderSource, architecture: Architecture, chosen?: number): DecoderShape {
   const { parameters, tensors } = source;
-  const sizes = readSizes(source, chosen);
-  const { layers, headSize } = sizes;
+  const sizes = readSizes(source, architecture, chosen);
+  const { layers, headSize, mixers } = sizes;
   refuseUncomputed(source, headSize);
   const rotary = readRotary(source, architecture, sizes);
   const has = (name: string) => tensors.has(name);
+  const attending = `blk.${mixers?.indexOf(null) ?? 0}`;
   const layerNorms = architecture.layerNorms ?? false;
   const epsilon = layerNorms ? 'attention.layer_norm_epsilon' : 'attention.layer_norm_rms_epsilon';
   const feedForward = readFeedForward(source, architecture);
@@ -35,11 +37,12 @@ export function readDecoderShape(source: DecoderSource, architecture: Architectu
     normPlacement: architecture.normPlacement ?? 'before',
     rotary,
     attention: readAttention(source, architecture, { ...sizes, rotary }),
+    mixers,
     feedForward,
-    queryKeyNorm: has('blk.0.attn_q_norm.weight') ? (architecture.queryKeyNorm ?? 'head') : 'none',
+    queryKeyNorm: has(`${attending}.attn_q_norm.weight`) ? (architecture.queryKeyNorm ?? 'head') : 'none',
     bias: {
-      queryKeyValue: has('blk.0.attn_q.bias') || has('blk.0.attn_qkv.bias'),
-      attentionOutput: has('blk.0.attn_output.bias'),
+      queryKeyValue: has(`${attending}.attn_q.bias`) || has(`${attending}.attn_qkv.bias`),
+      attentionOutput: has(`${attending}.attn_output.bias`),
       feedForward: feedForward.experts === undefined && has('blk.0.ffn_down.bias'),
       head: has('output.bias'),
     },
@@ -52,11 +55,16 @@ export function readDecoderShape(source: DecoderSource, architecture: Architectu
 
 type Sizes = ReturnType<typeof readSizes>;
 
-function readSizes(source: DecoderSource, chosen?: number) {
+function readSizes(source: DecoderSource, architecture: Architecture, chosen?: number) {
   const { parameters, fileName } = source;
   const hiddenSize = parameters.size('embedding_length');
   const heads = parameters.size('attention.head_count');
-  const keyValueHeads = parameters.size('attention.head_count_kv', heads);
+  const layers = countLayers(source);
+  const { mixers, keyValueHeads = parameters.size('attention.head_count_kv', heads) } = readMixers(
+    source,
+    architecture,
+    layers,
+  );
   const headSize = parameters.size('attention.key_length', hiddenSize / heads);
   const modelContext = parameters.size('context_length');
   const dimensions = parameters.size('rope.dimension_count', headSize);
@@ -64,9 +72,8 @@ function readSizes(source: DecoderSource, chosen?: number) {
     const sizes = `${heads} heads of ${headSize} with ${keyValueHeads} key-value heads`;
     throw invalidFile(fileName, `${sizes} and ${dimensions} rotated dimensions do not fit`);
   }
-  const layers = parameters.size('block_count');
   const contextLength = Math.min(chosen ?? modelContext, stretchedContext(source) ?? modelContext);
-  return { layers, hiddenSize, heads, keyValueHeads, headSize, modelContext, contextLength };
+  return { layers, hiddenSize, heads, keyValueHeads, headSize, mixers, modelContext, contextLength };
 }
 
 function refuseUncomputed({ parameters, fileName, architecture }: DecoderSource, headSize: number): void {
@@ -101,6 +108,7 @@ function readAttention(
       : architecture.attentionScale?.(sizes),
     softCap: positive(parameters.number('attn_logit_softcapping', architecture.softCaps?.attention ?? 0)),
     sinks: architecture.sinks,
+    outputGate: architecture.outputGate,
     temperature: temperature > 0 ? { scale: temperature, length: temperatureLength() } : undefined,
     window,
     unrotated: unrotatedLayers(),

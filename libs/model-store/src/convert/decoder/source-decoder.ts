@@ -37,7 +37,7 @@ export class SourceDecoder implements WeightSource {
     }
     const shape = readDecoderShape(source, architecture, contextLength);
     const slices = new TensorSlices(shape, architecture, (name) => tensors.has(name));
-    checkTensors(source, slices);
+    checkTensors(source, slices, shape.layers);
     return new SourceDecoder(source, architecture, shape, slices);
   }
 
@@ -99,7 +99,8 @@ export class SourceDecoder implements WeightSource {
 }
 
 /** Checks before anything is written that no tensor is missing, of another size, or unused. */
-function checkTensors({ fileName, tensors }: DecoderSource, slices: TensorSlices): void {
+function checkTensors(source: DecoderSource, slices: TensorSlices, layers: number): void {
+  const { fileName, tensors } = source;
   const unread = new Set(tensors.keys());
   for (const [name, dimensions] of slices.expectedTensors()) {
     const tensor = tensors.get(name);
@@ -109,7 +110,13 @@ function checkTensors({ fileName, tensors }: DecoderSource, slices: TensorSlices
     const sizes = `its tensor ${tensor.origin?.name ?? name} is ${tensor.dimensions.join(' × ')}, not ${dimensions.join(' × ')}`;
     throw invalidFile(tensor.origin?.fileName ?? fileName, sizes);
   }
-  const unused = [...unread].filter((name) => !unneededTensors.test(name));
+  // Layers behind the others that guess later tokens, which nothing here asks for.
+  const blocks = source.parameters.size('block_count');
+  const guesses = (name: string) => {
+    const layer = Number(/^blk\.(\d+)\./.exec(name)?.[1] ?? -1);
+    return layer >= layers && layer < blocks;
+  };
+  const unused = [...unread].filter((name) => !unneededTensors.test(name) && !guesses(name));
   if (unused.length === 0) return;
   // For example a gate of experts that the architecture has not: the model would run with wrong results.
   const more = unused.length > maxNamed ? ` and ${unused.length - maxNamed} more` : '';

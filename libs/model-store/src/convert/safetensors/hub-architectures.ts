@@ -1,5 +1,6 @@
 import { invalidFile } from '../invalid-file.js';
 import type { HubConfig, ParameterValue } from './hub-config.js';
+import { type LayerKinds, lfm2, qwen35, qwen35moe } from './hub-state-architectures.js';
 
 type Parameters = Record<string, ParameterValue | undefined>;
 
@@ -9,20 +10,33 @@ export interface HubArchitecture {
   architecture: string;
   /** Modules of every layer by their GGUF names; each has a weight and perhaps a bias. */
   layer: Readonly<Record<string, string>>;
+  /** Layers that differ in kind. */
+  kinds?: LayerKinds;
+  /** Modules outside the layers, where they are not those of most architectures. */
+  outer?: Readonly<Record<string, string>>;
   /** Modules that some models of the architecture have. */
   optional?: Readonly<Record<string, string>>;
-  /** Modules of each expert, `<list>.<expert>.<part>`, which GGUF stacks. */
+  /**
+   * Modules of each expert, `<list>.<expert>.<part>`, which GGUF stacks. Some files stack them too, with gate and up in
+   * one: `<list>.gate_up_proj` and `<list>.down_proj`.
+   */
   experts?: { list: string; parts: Readonly<Record<string, string>> };
   /** Module of all experts, stacked as in gpt-oss: in MXFP4, or as floats. */
   stackedExperts?: string;
   /** Parameters without a module, by their GGUF names. */
   parametersOfLayer?: Readonly<Record<string, string>>;
+  /** Members that files may have under another name, which counts where both are there. */
+  otherNames?: Readonly<Record<string, string>>;
   /** Members that files leave out where they are these. */
   defaults?: Readonly<Record<string, unknown>>;
   /** Queries and keys have the two values of a rotary pair side by side. */
   adjacentPairs?: true;
   /** Gains of norms are stored as their difference from one. */
   gainsFromOne?: true;
+  /** The norm whose gain is stored whole nevertheless. */
+  wholeGain?: string;
+  /** Value heads that share a key head follow each other. */
+  groupedHeads?: true;
   /** The decoder is part of a model that sees; its settings are in this member. */
   inner?: string;
   /** Values by GGUF's keys beside sizes, activation, window and rotation. */
@@ -233,6 +247,11 @@ export const hubArchitectures: Readonly<Record<string, HubArchitecture>> = {
     optional: {},
     defaults: { ...cohere.defaults, sliding_window: 4096 },
   },
+  Lfm2ForCausalLM: lfm2,
+  Qwen3_5ForCausalLM: qwen35,
+  Qwen3_5ForConditionalGeneration: { ...qwen35, inner: 'text_config' },
+  Qwen3_5MoeForCausalLM: qwen35moe,
+  Qwen3_5MoeForConditionalGeneration: { ...qwen35moe, inner: 'text_config' },
 };
 
 /** Experts of each layer; the libraries have two names for them. */

@@ -6,7 +6,7 @@ import { HubParameters, readSettings } from './hub-parameters.js';
 import { type ModelFiles, readJsonObject } from './model-files.js';
 import { codesPerWord, type PackedLayout, readPackedLayout } from './packed-layouts.js';
 import { PackedTensor } from './packed-tensor.js';
-import { ExpertTensor } from './expert-tensor.js';
+import { ExpertTensor, SlicedExperts } from './expert-tensor.js';
 import { FloatTensor } from './float-tensor.js';
 import { Mxfp4Experts, TransposedExperts, type Turn, TurnVectors } from './stacked-experts.js';
 import type { SafetensorsEntry } from './safetensors-header.js';
@@ -20,9 +20,9 @@ const embedding = 'embed_tokens.weight';
 /** Modules outside the layers by their GGUF names. */
 const outerModules: Readonly<Record<string, string>> = { token_embd: 'embed_tokens', output_norm: 'norm' };
 
-/** Computed from the configuration by all who run the model, or of the part that sees. */
+/** Computed from the configuration by all who run the model, of the part that sees, or of layers that guess later tokens. */
 const uncountedTensors =
-  /(?:rotary_emb\.inv_freq|\.masked_bias)$|^(?:model\.)?(?:vision_tower|vision_model|multi_modal_projector)\./;
+  /(?:rotary_emb\.inv_freq|\.masked_bias)$|^(?:model\.)?(?:vision_tower|vision_model|visual|multi_modal_projector|mtp)\./;
 
 const floatTypes: ReadonlySet<string> = new Set(['F32', 'F16', 'BF16']);
 
@@ -50,6 +50,7 @@ export class HubCheckpoint {
     try {
       const tensors = new CheckpointTensors(weights.tensors, hub, packed).translate({
         layers: Number(values.get('block_count')),
+        kinds: layerKinds(config, hub),
         experts: hub.experts ? expertCount(config) : 0,
         tied: config.has('tie_word_embeddings') ? config.flag('tie_word_embeddings', false) : null,
       });
@@ -60,6 +61,7 @@ export class HubCheckpoint {
         parameters: new HubParameters(values),
         tensors,
         rotaryPairs: hub.adjacentPairs ? 'adjacent' : 'halves',
+        headOrder: hub.groupedHeads ? 'grouped' : 'tiled',
       };
       return new HubCheckpoint(whole, config, source, packed, weights);
     } catch (error) {
@@ -117,17 +119,32 @@ function constantTensor(values: Float32Array): SourceTensor {
 }
 
 /** The settings of the decoder, with those that files leave out. */
-export function decoderConfig(whole: HubConfig, { inner, defaults }: HubArchitecture): HubConfig {
+export function decoderConfig(whole: HubConfig, { inner, defaults, otherNames }: HubArchitecture): HubConfig {
   const found = inner === undefined ? whole : whole.object(inner);
   if (found === null) throw invalidFile('config.json', `it has no ${inner}`);
   // Of a model that sees, the output layer may be described outside.
   const outer = inner !== undefined && whole.has('tie_word_embeddings') ? ['tie_word_embeddings'] : [];
   const shared = outer.map((name) => [name, whole.values[name]]);
-  return found.with({ ...defaults, ...Object.fromEntries(shared), ...found.values });
+  const renamed = Object.entries(otherNames ?? {}).flatMap(([name, other]) =>
+    found.has(other) ? [[name, found.values[other]]] : [],
+  );
+  const values = { ...defaults, ...Object.fromEntries(shared), ...found.values, ...Object.fromEntries(renamed) };
+  return found.with(values);
+}
+
+/** The kind of each layer, if layers differ in their modules. */
+function layerKinds(config: HubConfig, { kinds }: HubArchitecture): readonly string[] {
+  const found = kinds?.of(config) ?? [];
+  const unknown = found.find((kind) => !Object.hasOwn(kinds?.modules ?? {}, kind));
+  if (unknown === undefined) return found;
+  const known = Object.keys(kinds?.modules ?? {}).join(', ');
+  throw invalidFile('config.json', `it has a layer of the type ${quoted(unknown)}; ${known} are converted`);
 }
 
 interface Layout {
   layers: number;
+  /** Of each layer, if layers differ in their modules. */
+  kinds: readonly string[];
   /** Of each layer; 0 for a model without. */
   experts: number;
   /** Whether the output layer is the embeddings; null: if it is not stored. */
@@ -151,33 +168,53 @@ class CheckpointTensors {
     this.unread = new Set(stored.keys());
   }
 
-  translate({ layers, experts, tied }: Layout): Map<string, SourceTensor> {
-    for (const [name, module] of Object.entries(outerModules)) this.add(name, `${this.prefix}${module}`);
+  translate({ layers, kinds, experts, tied }: Layout): Map<string, SourceTensor> {
+    for (const [name, module] of Object.entries(this.hub.outer ?? outerModules))
+      this.add(name, `${this.prefix}${module}`);
     if (tied ?? !this.stored.has(`${this.head}.weight`)) this.unread.delete(`${this.head}.weight`);
     else this.add('output', this.head);
-    for (let layer = 0; layer < layers; layer++) this.addLayer(layer, experts);
+    for (let layer = 0; layer < layers; layer++) this.addLayer(layer, kinds[layer], experts);
     this.refuseUnread();
     return this.translated;
   }
 
-  private addLayer(layer: number, experts: number): void {
+  private addLayer(layer: number, kind: string | undefined, experts: number): void {
     const inLayer = (module: string): string => `${this.prefix}layers.${layer}.${module}`;
-    for (const [name, module] of Object.entries(this.hub.layer)) this.add(`blk.${layer}.${name}`, inLayer(module));
+    const modules = { ...this.hub.layer, ...(kind === undefined ? {} : this.hub.kinds?.modules[kind]) };
+    for (const [name, module] of Object.entries(modules)) this.add(`blk.${layer}.${name}`, inLayer(module));
     for (const [name, module] of Object.entries(this.hub.optional ?? {})) {
       if (this.stored.has(`${inLayer(module)}.weight`)) this.add(`blk.${layer}.${name}`, inLayer(module));
     }
     for (const [name, parameter] of Object.entries(this.hub.parametersOfLayer ?? {})) {
       this.translated.set(`blk.${layer}.${name}.weight`, new FloatTensor(this.require(inLayer(parameter))));
     }
+    const parameters = kind === undefined ? {} : this.hub.kinds?.parameters?.[kind];
+    for (const [name, { name: parameter, change }] of Object.entries(parameters ?? {})) {
+      this.translated.set(`blk.${layer}.${name}`, new FloatTensor(this.require(inLayer(parameter)), change));
+    }
     if (this.hub.stackedExperts !== undefined) this.addStackedExperts(layer, inLayer(this.hub.stackedExperts));
     if (!this.hub.experts) return;
     const { list, parts } = this.hub.experts;
+    if (this.stored.has(inLayer(`${list}.gate_up_proj`))) return this.addFusedExperts(layer, inLayer(list));
     for (const [name, part] of Object.entries(parts)) {
       const matrices = Array.from({ length: experts }, (_, expert) =>
         this.matrix(inLayer(`${list}.${expert}.${part}`)),
       );
       this.translated.set(`blk.${layer}.${name}.weight`, new ExpertTensor(matrices));
     }
+  }
+
+  /** Experts in one tensor, with the outputs of gate and up one after the other. */
+  private addFusedExperts(layer: number, list: string): void {
+    const gateAndUp = this.require(`${list}.gate_up_proj`);
+    const half = Math.floor((gateAndUp.entry.shape[1] ?? 0) / 2);
+    const down = this.require(`${list}.down_proj`);
+    const matrices: [string, SourceTensor][] = [
+      ['ffn_gate_exps', new SlicedExperts(gateAndUp, { first: 0, rows: half })],
+      ['ffn_up_exps', new SlicedExperts(gateAndUp, { first: half, rows: half })],
+      ['ffn_down_exps', new SlicedExperts(down, { first: 0, rows: down.entry.shape[1] ?? 0 })],
+    ];
+    for (const [name, matrix] of matrices) this.translated.set(`blk.${layer}.${name}.weight`, matrix);
   }
 
   private addStackedExperts(layer: number, module: string): void {
@@ -198,15 +235,16 @@ class CheckpointTensors {
   }
 
   private add(name: string, module: string): void {
-    const added = this.hub.gainsFromOne && name.endsWith('norm') ? 1 : 0;
-    this.translated.set(`${name}.weight`, this.matrix(module, added));
+    const { gainsFromOne, wholeGain } = this.hub;
+    const isFromOne = gainsFromOne && name.endsWith('norm') && name.split('.').at(-1) !== wholeGain;
+    this.translated.set(`${name}.weight`, this.matrix(module, isFromOne ? (gain) => gain + 1 : undefined));
     const bias = this.take(`${module}.bias`);
     if (bias) this.translated.set(`${name}.bias`, new FloatTensor(bias));
   }
 
-  private matrix(module: string, added = 0): SourceTensor {
+  private matrix(module: string, change?: (value: number) => number): SourceTensor {
     const codes = this.packed === null ? undefined : this.take(`${module}.qweight`);
-    return codes ? this.packedTensor(module, codes) : new FloatTensor(this.require(`${module}.weight`), added);
+    return codes ? this.packedTensor(module, codes) : new FloatTensor(this.require(`${module}.weight`), change);
   }
 
   private packedTensor(module: string, codes: StoredTensor): SourceTensor {

@@ -33,7 +33,12 @@ export class HubParameters implements Hyperparameters {
 
   optionalFlags(key: string): boolean[] | null {
     const value = this.values.get(key);
-    return Array.isArray(value) ? value : null;
+    return isList(value, 'boolean') ? value : null;
+  }
+
+  listedNumbers(key: string): number[] | null {
+    const value = this.values.get(key);
+    return isList(value, 'number') ? value : null;
   }
 
   private value<Kind extends 'number' | 'string' | 'boolean'>(
@@ -45,6 +50,13 @@ export class HubParameters implements Hyperparameters {
     if (typeof value === kind) return value as KindValue<Kind>;
     throw invalidFile('config.json', `it does not say what GGUF calls ${key}`);
   }
+}
+
+function isList<Kind extends 'number' | 'boolean'>(
+  value: ParameterValue | undefined,
+  kind: Kind,
+): value is KindValue<Kind>[] & ParameterValue {
+  return Array.isArray(value) && value.every((item) => typeof item === kind);
 }
 
 type KindValue<Kind> = Kind extends 'number' ? number : Kind extends 'string' ? string : boolean;
