@@ -7,7 +7,7 @@ import { join, resolve } from 'node:path';
 import { build } from './build.mjs';
 import { readCommandLine } from './command-line.mjs';
 import { maxTarballBytes, offencesOf } from './package-contents.mjs';
-import { root } from './steps.mjs';
+import { npmCommand, root } from './steps.mjs';
 
 const about = `npm run package [-- options]\n
 Builds everything from nothing, checks what the package contains, and packs it.`;
@@ -30,8 +30,7 @@ try {
   fail(error instanceof Error ? error.message : String(error));
 }
 mkdirSync(out, { recursive: true });
-const npm = process.env.npm_execpath ? [process.execPath, process.env.npm_execpath] : ['npm'];
-const [command, ...words] = [...npm, 'pack', '--json', '--ignore-scripts', '--pack-destination', out];
+const [command, ...words] = [...npmCommand, 'pack', '--json', '--ignore-scripts', '--pack-destination', out];
 const json = execFileSync(command, words, { cwd: root, encoding: 'utf8', maxBuffer: 64 * 1024 * 1024 });
 const parsed = JSON.parse(json);
 // npm 11 writes a list, later versions an object by name.
