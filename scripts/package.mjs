@@ -8,7 +8,7 @@ import { build } from './build.mjs';
 import { readCommandLine } from './command-line.mjs';
 import { maxTarballBytes, offencesOf } from './package-contents.mjs';
 import { stagePackage, undeclaredImports } from './package-staging.mjs';
-import { root } from './steps.mjs';
+import { npmCommand, root } from './steps.mjs';
 
 const about = `npm run package [-- options]\n
 Builds everything from nothing, checks what the package contains, and packs it.`;
@@ -31,10 +31,9 @@ try {
   fail(error instanceof Error ? error.message : String(error));
 }
 mkdirSync(out, { recursive: true });
-const npm = process.env.npm_execpath ? [process.execPath, process.env.npm_execpath] : ['npm'];
 /** Packs a folder, or only lists what a tarball of it would contain. */
 function npmPack(folder, ...options) {
-  const [command, ...words] = [...npm, 'pack', '--json', '--ignore-scripts', ...options];
+  const [command, ...words] = [...npmCommand, 'pack', '--json', '--ignore-scripts', ...options];
   const json = execFileSync(command, words, { cwd: folder, encoding: 'utf8', maxBuffer: 64 * 1024 * 1024 });
   const parsed = JSON.parse(json);
   // npm 11 writes a list, later versions an object by name.

@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { readCommandLine } from './command-line.mjs';
-import { root, runCommand } from './steps.mjs';
+import { npmCommand, root, runCommand } from './steps.mjs';
 
 const about = `npm test -- package [options]\n
 Packs the npm package, installs it into an empty folder, starts it, asks one chat, stops it and starts it again offline.`;
@@ -17,7 +17,6 @@ const { values } = readCommandLine(about, {
   model: { value: 'ID', about: 'the model to pull and ask', default: 'stories-15m' },
   keep: { about: 'leaves the folder, and says where it is' },
 });
-const npm = process.env.npm_execpath ? [process.execPath, process.env.npm_execpath] : ['npm'];
 // With blanks and a letter beyond ASCII, as in many home folders.
 const folder = mkdtempSync(join(tmpdir(), 'sluice package ü '));
 const installed = join(folder, 'app', 'node_modules', 'sluice');
@@ -43,7 +42,7 @@ function install(tarball) {
   mkdirSync(app);
   writeFileSync(join(app, 'package.json'), '{ "private": true }\n');
   const started = performance.now();
-  const [command, ...words] = [...npm, 'install', '--ignore-scripts', '--no-audit', '--no-fund', tarball];
+  const [command, ...words] = [...npmCommand, 'install', '--ignore-scripts', '--no-audit', '--no-fund', tarball];
   execFileSync(command, words, { cwd: app, stdio: ['ignore', 'inherit', 'inherit'] });
   const seconds = ((performance.now() - started) / 1_000).toFixed(0);
   console.log(`installed in ${seconds} s: ${describeSize()}`);

@@ -6,7 +6,7 @@ export interface Page<Row> {
 }
 
 export interface OverviewResponse {
-  /** Whose figures these are. */
+  /** The owner of the figures. */
   scope: 'key' | 'account' | 'installation';
   since: string;
   /** The last hour. */

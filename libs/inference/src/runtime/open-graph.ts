@@ -2,7 +2,7 @@ import { basename, dirname } from 'node:path';
 import { PlatformError } from '#common';
 import { freeBytes } from '#platform/memory';
 import { BindingSession, isProviderOfBuild } from './binding-session.js';
-import { DeviceSession } from './c-api/device-session.js';
+import { DeviceSession, isDevice } from './c-api/device-session.js';
 import { OrtApiUnavailable } from './c-api/ort-api.js';
 import type { GraphSession } from './graph-session.js';
 import { plainReason } from './plain-reason.js';
@@ -51,14 +51,11 @@ async function openOnProvider({ providers, ...options }: GraphOptions): Promise<
 }
 
 /**
- * Providers that run through the C API, which leaves the event loop free while the device works. CUDA is not among them:
- * it has a function of its own to be added with, and has not been tried that way on a device. On the processor, the
- * binding reads and returns tensors without copies.
+ * On a device, the C API leaves the event loop free while the device works. On the processor, the binding reads and
+ * returns tensors without copies.
  */
-const providersOfCApi: ReadonlySet<string> = new Set(['webgpu']);
-
 async function openOn(options: SessionOptions, chosen: ChosenProvider): Promise<GraphSession> {
-  if (!providersOfCApi.has(chosen.provider)) return await BindingSession.open(options, chosen);
+  if (!isDevice(chosen.provider)) return await BindingSession.open(options, chosen);
   try {
     return await DeviceSession.open(options, chosen);
   } catch (error) {

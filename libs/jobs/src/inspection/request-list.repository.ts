@@ -2,6 +2,7 @@ import { isUuid, type NanoUsd } from '#common';
 import { Injectable } from '#platform/injection';
 import { boundedRead, Prisma, PrismaService } from '#platform/prisma';
 import type { JobState } from '../lifecycle/job-states.js';
+import type { ListedJob } from './job-inspection.repository.js';
 
 /** Whose requests, and which of them. A member that is null restricts nothing. */
 export interface RequestFilter {
@@ -26,21 +27,11 @@ export interface RequestPosition {
 }
 
 /** A request as lists show it: what it was, and never what was in it. */
-export interface RequestRow {
-  requestId: string;
+export interface RequestRow extends ListedJob {
   queueId: string | null;
-  accountId: string;
-  modality: string;
-  modelId: string;
   apiKeyId: string;
   keyDescription: string;
   keyLast6: string;
-  state: JobState;
-  attempt: number;
-  errorCode: string | null;
-  createdAt: Date;
-  startedAt: Date | null;
-  finishedAt: Date | null;
   executionMs: number | null;
   /** From the start of the run to its first token. */
   firstTokenMs: number | null;
