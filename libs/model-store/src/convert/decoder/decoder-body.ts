@@ -1,7 +1,14 @@
 import { onnxDataTypeCode } from '../../onnx/onnx-types.js';
 import { encodeFloat16Array } from '#common';
 import { bytesOf, GraphBuilder, type ValueName } from '../../onnx/index.js';
-import { weightNames, type DecoderShape, type LayerPart, type RotaryShape } from './decoder-shape.js';
+import {
+  expertsOf,
+  feedForwardSize,
+  weightNames,
+  type DecoderShape,
+  type LayerPart,
+  type RotaryShape,
+} from './decoder-shape.js';
 import { emitExperts } from './expert-layers.js';
 import {
   embeddingContent,
@@ -26,7 +33,7 @@ export interface DecoderOptions {
   embedding: 'float32' | 'float16';
 }
 
-/** Queries, keys and values of one layer before rotation, each `[batch, sequence, heads * headSize]`. */
+/** Queries, keys and values of one layer before `rotate`, each `[batch, sequence, heads * headSize]`. */
 export interface Projections {
   query: ValueName;
   key: ValueName;
@@ -108,8 +115,24 @@ export class DecoderBody {
     return tables;
   }
 
-  /** Rotates `[batch, sequence, heads * headSize]` by the positions `[batch, sequence]`. */
-  rotate(input: ValueName, heads: number, positions: ValueName, tables: RotaryTables | null): ValueName {
+  /** Adds what the products take: queries `[batch, sequence, heads * headSize]`, rotated by their positions and scaled. */
+  rotateQuery(layer: number, query: ValueName, positions: ValueName): ValueName {
+    const { heads, normsRotated } = this.options.shape;
+    const tables = this.rotaryTables(layer);
+    // A norm after the rotation would undo a scale before it.
+    if (!normsRotated) return this.rotate(this.scaleQuery(query, positions), heads, positions, tables);
+    const normed = this.headNorm(this.rotate(query, heads, positions, tables), heads, layer, 'query');
+    return this.scaleQuery(normed, positions);
+  }
+
+  /** Adds what the cache holds: keys `[batch, sequence, heads * headSize]`, rotated by their positions. */
+  rotateKey(layer: number, key: ValueName, positions: ValueName): ValueName {
+    const { keyValueHeads, normsRotated } = this.options.shape;
+    const rotated = this.rotate(key, keyValueHeads, positions, this.rotaryTables(layer));
+    return normsRotated ? this.headNorm(rotated, keyValueHeads, layer, 'key') : rotated;
+  }
+
+  private rotate(input: ValueName, heads: number, positions: ValueName, tables: RotaryTables | null): ValueName {
     if (tables === null) return input;
     const { headSize, rotary } = this.options.shape;
     return this.builder.contribNode('RotaryEmbedding', [input, positions, tables.cosines, tables.sines], {
@@ -119,8 +142,8 @@ export class DecoderBody {
     });
   }
 
-  /** Scales `[batch, sequence, heads * headSize]` queries, by their `[batch, sequence]` positions where these count. */
-  scaleQuery(query: ValueName, positions: ValueName): ValueName {
+  /** Scales queries, by their positions where these count. */
+  private scaleQuery(query: ValueName, positions: ValueName): ValueName {
     const temperature = this.options.shape.attention?.temperature;
     if (temperature === undefined) return this.builder.node('Mul', [query, this.scalar(this.attentionScale)]);
     this.queryFactors ??= this.emitQueryFactors(positions, temperature);
@@ -230,8 +253,12 @@ export class DecoderBody {
       const weight = weightNames.layer(layer, name);
       return this.linear(input, { name: weight, inputs: hiddenSize, outputs: count * headSize }, bias.queryKeyValue);
     };
-    const query = this.headNorm(part('query', heads), heads, weightNames.layer(layer, 'query_norm'));
-    const key = this.headNorm(part('key', keyValueHeads), keyValueHeads, weightNames.layer(layer, 'key_norm'));
+    const normed = (name: 'query' | 'key', count: number) => {
+      const projection = part(name, count);
+      return this.options.shape.normsRotated ? projection : this.headNorm(projection, count, layer, name);
+    };
+    const query = normed('query', heads);
+    const key = normed('key', keyValueHeads);
     const context = attention(layer, { query, key, value: part('value', keyValueHeads) });
     const output = {
       name: weightNames.layer(layer, 'attention_output'),
@@ -241,10 +268,11 @@ export class DecoderBody {
     return this.linear(context, output, bias.attentionOutput);
   }
 
-  private headNorm(input: ValueName, heads: number, weight: string): ValueName {
+  private headNorm(input: ValueName, heads: number, layer: number, part: 'query' | 'key'): ValueName {
     const { queryKeyNorm, headSize, norm } = this.options.shape;
     const { builder } = this;
     if (queryKeyNorm === 'none') return input;
+    const weight = weightNames.layer(layer, `${part}_norm`);
     const attributes = { axis: -1, epsilon: { float: norm.epsilon } };
     const width = heads * headSize;
     if (queryKeyNorm === 'all-heads') {
@@ -261,8 +289,10 @@ export class DecoderBody {
 
   private feedForward(layer: number, input: ValueName): ValueName {
     const { hiddenSize, feedForward, bias } = this.options.shape;
-    const { kind, size } = feedForward;
-    if (feedForward.experts) return emitExperts(this, layer, input);
+    const { kind } = feedForward;
+    const experts = expertsOf(this.options.shape, layer);
+    if (experts) return emitExperts(this, layer, experts, input);
+    const size = feedForwardSize(this.options.shape, layer);
     const widen = (part: LayerPart) =>
       this.linear(input, { name: weightNames.layer(layer, part), inputs: hiddenSize, outputs: size }, bias.feedForward);
     const isGated = kind.startsWith('gated-');

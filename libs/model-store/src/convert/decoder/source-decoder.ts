@@ -4,7 +4,7 @@ import type { DecoderShape } from './decoder-shape.js';
 import type { DecoderSource, SourceTensor } from './decoder-source.js';
 import { halfSplitRows } from './half-split-rows.js';
 import type { PackedLayer } from './packed-layer.js';
-import { readDecoderShape } from './read-shape.js';
+import { layerCount, readDecoderShape } from './read-shape.js';
 import { TensorSlices } from './tensor-slices.js';
 import type { WeightSource } from './weight-source.js';
 
@@ -99,7 +99,8 @@ export class SourceDecoder implements WeightSource {
 }
 
 /** Checks before anything is written that no tensor is missing, of another size, or unused. */
-function checkTensors({ fileName, tensors }: DecoderSource, slices: TensorSlices): void {
+function checkTensors(source: DecoderSource, slices: TensorSlices): void {
+  const { fileName, tensors } = source;
   const unread = new Set(tensors.keys());
   for (const [name, dimensions] of slices.expectedTensors()) {
     const tensor = tensors.get(name);
@@ -109,7 +110,10 @@ function checkTensors({ fileName, tensors }: DecoderSource, slices: TensorSlices
     const sizes = `its tensor ${tensor.origin?.name ?? name} is ${tensor.dimensions.join(' × ')}, not ${dimensions.join(' × ')}`;
     throw invalidFile(tensor.origin?.fileName ?? fileName, sizes);
   }
-  const unused = [...unread].filter((name) => !unneededTensors.test(name));
+  const layers = layerCount(source);
+  const isBehindLayers = (name: string) => Number(/^blk\.(\d+)\./.exec(name)?.[1] ?? 0) >= layers;
+  const guessesAhead = source.parameters.number('nextn_predict_layers', 0) > 0;
+  const unused = [...unread].filter((name) => !unneededTensors.test(name) && !(guessesAhead && isBehindLayers(name)));
   if (unused.length === 0) return;
   // For example a gate of experts that the architecture has not: the model would run with wrong results.
   const more = unused.length > maxNamed ? ` and ${unused.length - maxNamed} more` : '';
