@@ -3,7 +3,7 @@ import { resolve } from 'node:path';
 import { stringify } from 'yaml';
 import { PlatformError } from '#common';
 import type { ModelManifest } from '#model-registry/manifest';
-import { type Draft, draftManifest, type WeightFormat, weightFormats } from '#model-store';
+import { type Draft, draftManifest, sourceFromPasted, type WeightFormat, weightFormats } from '#model-store';
 import { catalogueDraft, type CatalogueEntry, loadCatalogue } from '#model-store/catalogue';
 import type { CliContext } from '../cli-context.js';
 import { baseFinder } from './adapter-base.js';
@@ -32,7 +32,8 @@ export interface AddOptions {
  * Adds a model. A manifest file is registered. Any other source is inspected first, then installed, tried, registered,
  * placed and tried again through the api that runs here.
  */
-export async function addModel(context: CliContext, source: string, options: AddOptions): Promise<void> {
+export async function addModel(context: CliContext, text: string, options: AddOptions): Promise<void> {
+  const source = existsSync(text) ? text : sourceFromPasted(text);
   if (/\.(ya?ml|json)$/i.test(source)) return addManifest(context, await readManifestFile(source), options);
   const entry = isSource(source) ? undefined : await catalogueEntry(source);
   const own = entry && catalogueDraft(entry);
@@ -86,7 +87,7 @@ async function addManifest(context: CliContext, manifest: ModelManifest, options
   if (!options.pull) context.output.line(`Install it with: sluice models pull ${manifest.id}`);
 }
 
-const schemes = /^(hf|npm|https?|file):/;
+const schemes = /^(hf|npm|pypi|https?|file):/;
 
 /** A file or folder takes precedence over a model of the catalogue. */
 function isSource(source: string): boolean {
@@ -97,10 +98,10 @@ async function catalogueEntry(id: string): Promise<CatalogueEntry | undefined> {
   return (await loadCatalogue()).find((entry) => entry.id === id);
 }
 
-/** Sources as they are, anything else as a path. */
+/** Sources as they are, anything else as a path. `<folder>:<file>` names a GGUF file of a folder. */
 function uriOf(source: string): string {
   if (schemes.test(source)) return source;
-  if (existsSync(source)) return `file:${resolve(source)}`;
+  if (existsSync(source) || existsSync(source.replace(/:[^:]+$/, ''))) return `file:${resolve(source)}`;
   const kinds =
     'a path, hf:<owner>/<repository>, npm:<package>@<version>, https:<url of a .gguf file> or an id of `models search`';
   throw new PlatformError('INVALID_REQUEST', `There is no file, folder or open model ${source}. A source is ${kinds}.`);
