@@ -4,9 +4,9 @@ import { decoderSize, type GgufDescription } from './source/gguf-description.js'
 
 /* What an operator may want to choose instead of what a draft has. */
 
-/** Of several GGUF files of a source, the operator may have meant another. A named one was chosen on purpose. */
+/** Of several GGUF files of a source, the operator may have meant another. */
 export function choiceOf(uri: string, name: string, [first, ...more]: readonly string[]): Pick<DraftFacts, 'choice'> {
-  if (first === undefined || /^hf:[^:]+:./.test(uri) || /\.gguf$/i.test(uri)) return {};
+  if (first === undefined) return {};
   const others = more.length === 0 ? first : `${first} and ${more.length} more`;
   return { choice: `${name} was chosen; the source also has ${others}. Name one as in ${uri}:${first}` };
 }
@@ -21,7 +21,7 @@ export function smallerWeights(
   return {
     smaller: choices.map((weights) => ({
       weights,
-      size: decoderSize(found, uniformFormats(weights, found.layerValues), contextLength),
+      size: decoderSize(found, uniformFormats(weights, found), contextLength),
     })),
   };
 }

@@ -169,8 +169,8 @@ function chooseContext(found: GgufDescription, { contextLength }: DraftOptions):
   return Math.min(contextLength, found.maxContextLength);
 }
 
-function chooseFormats({ formats, layerValues }: GgufDescription, { weights }: DraftOptions): ConvertedFormats {
-  return weights === undefined ? formats : uniformFormats(weights, layerValues);
+function chooseFormats(found: GgufDescription, { weights }: DraftOptions): ConvertedFormats {
+  return weights === undefined ? found.formats : uniformFormats(weights, found);
 }
 
 /** That of most weights. */

@@ -67,7 +67,11 @@ describe('draftManifest of safetensors', () => {
     expect(manifest.converter.options).toEqual({ weights: 'int4', contextLength: 64 });
   });
 
-  it.each(['llama', 'qwen3', 'gemma2', 'llama-awq', 'qwen2-gptq'])('estimates the size of %s', async (name) => {
+  it.each([
+    ...['llama', 'qwen3', 'gemma2', 'llama-awq', 'qwen2-gptq'],
+    // With layers and towers that are stored and not computed.
+    ...['glm4-moe', 'ernie4.5-moe', 'ministral3'],
+  ])('estimates the size of %s', async (name) => {
     await filesOf(name);
     const { manifest, facts } = await draftManifest(`file:${folder}`, {});
     const outputFolder = await mkdtemp(join(folder, '..', 'out-'));
@@ -76,7 +80,7 @@ describe('draftManifest of safetensors', () => {
     const { size } = await stat(join(outputFolder, 'model.onnx'));
     // The graph itself counts in so small a model.
     expect(size - facts.weightsBytes).toBeGreaterThan(0);
-    expect(size - facts.weightsBytes).toBeLessThan(30_000);
+    expect(size - facts.weightsBytes).toBeLessThan(name.includes('moe') ? 80_000 : 30_000);
   });
 
   it('keeps the published 4 bits', async () => {
@@ -85,9 +89,9 @@ describe('draftManifest of safetensors', () => {
     expect(manifest).toMatchObject({ capabilities: { quantization: 'int4' } });
     expect(manifest.converter.options).toEqual({ weights: 'stored', contextLength: 256 });
     expect(facts.summary).toMatch(/llama, 0\.0 M parameters, safetensors with .*AWQ 4-bit.*; served as int4/);
-    // Embeddings and output layer are floats.
-    expect(facts.weightsBytes).toBeGreaterThan(8 * 300 * 64);
-    expect(facts.weightsBytes).toBeLessThan(8 * 300 * 64 + 0.7 * 24_700 + 4 * 16 * 256 + 4 * 600);
+    // Embeddings and output layer are one table of floats.
+    expect(facts.weightsBytes).toBeGreaterThan(4 * 300 * 64);
+    expect(facts.weightsBytes).toBeLessThan(4 * 300 * 64 + 0.7 * 24_700 + 4 * 16 * 256 + 4 * 600);
   });
 
   it('reads configuration and headers of a repository only', async () => {

@@ -121,7 +121,7 @@ describe('the converter of safetensors', async () => {
     const input = await inputOf('llama');
     await edit(input, 'generation_config.json', (file) => Object.assign(file, { eos_token_id: [1, 4] }));
     const { outputFolder, files, converter } = await convert(input, { contextLength: 128 });
-    expect(converter).toBe('safetensors/2 stored');
+    expect(converter).toBe('safetensors/3 stored');
     expect(files.toSorted()).toEqual([
       'chat_template.jinja',
       'config.json',
@@ -154,7 +154,10 @@ describe('the converter of safetensors', async () => {
     const rest = { single_word: false, lstrip: false, rstrip: false };
     await edit(input, 'tokenizer.json', (file) => (file.added_tokens as object[]).push({ ...token, ...rest }));
     const { outputFolder } = await convert(input);
-    const files = [await json(outputFolder, 'tokenizer.json'), await json(outputFolder, 'tokenizer_config.json')] as const;
+    const files = [
+      await json(outputFolder, 'tokenizer.json'),
+      await json(outputFolder, 'tokenizer_config.json'),
+    ] as const;
     const tokenizer = new Tokenizer(...files);
     const { ids } = tokenizer.encode('a <image_soft_token>', { add_special_tokens: false });
     expect(Math.max(...ids)).toBeLessThan(size);
@@ -166,24 +169,27 @@ describe('the converter of safetensors', async () => {
   it.each([
     [true, false],
     [false, true],
-  ])('ties the output layer by what is stored where the file says both: %s outside, %s inside', async (outer, inner) => {
-    const input = await inputOf('mistral3');
-    const content = await readFile(join(input, 'model.safetensors'));
-    await edit(input, 'config.json', (config) => {
-      config['tie_word_embeddings'] = outer;
-      (config['text_config'] as Record<string, unknown>)['tie_word_embeddings'] = inner;
-    });
-    const tied = async () => (await json((await convert(input)).outputFolder, 'config.json'))['tie_word_embeddings'];
-    expect(await tied()).toBe(false);
-    await writeFile(join(input, 'model.safetensors'), withoutTensor(content, /lm_head\.weight$/));
-    expect(await tied()).toBe(true);
-  });
+  ])(
+    'ties the output layer by what is stored where the file says both: %s outside, %s inside',
+    async (outer, inner) => {
+      const input = await inputOf('mistral3');
+      const content = await readFile(join(input, 'model.safetensors'));
+      await edit(input, 'config.json', (config) => {
+        config['tie_word_embeddings'] = outer;
+        (config['text_config'] as Record<string, unknown>)['tie_word_embeddings'] = inner;
+      });
+      const tied = async () => (await json((await convert(input)).outputFolder, 'config.json'))['tie_word_embeddings'];
+      expect(await tied()).toBe(false);
+      await writeFile(join(input, 'model.safetensors'), withoutTensor(content, /lm_head\.weight$/));
+      expect(await tied()).toBe(true);
+    },
+  );
 
   it('rounds nothing unless asked', async () => {
     const input = await inputOf('qwen2');
-    expect((await convert(input)).converter).toBe('safetensors/2 stored');
+    expect((await convert(input)).converter).toBe('safetensors/3 stored');
     const { outputFolder, converter } = await convert(input, { weights: 'int8' });
-    expect(converter).toBe('safetensors/2 int8 blockSize=32 head=int8');
+    expect(converter).toBe('safetensors/3 int8 blockSize=32 head=int8');
     const [{ ids, logits } = expect.fail()] = await expectedTexts('qwen2');
     const [row = expect.fail()] = await steps(outputFolder, [ids], 1);
     const difference = largestDifference(row, logits[0] ?? row);
@@ -253,7 +259,7 @@ describe('packed checkpoints', () => {
   ])('keep their codes, scales and zero points: %s', async (name, hasZeros) => {
     const input = await inputOf(name);
     const [stored, float] = [await convert(input), await convert(input, { weights: 'float32' })];
-    expect(stored.converter).toBe('safetensors/2 stored');
+    expect(stored.converter).toBe('safetensors/3 stored');
     const [blocks, floats] = [await weightsOf(stored.outputFolder), await weightsOf(float.outputFolder)];
     for (const part of ['query', 'key', 'value', 'attention_output', 'gate', 'up', 'down']) {
       const layer = `layers.0.${part}`;
@@ -388,8 +394,7 @@ describe('a checkpoint that cannot be converted', () => {
     [
       'layers with a state',
       'granite4',
-      (input) =>
-        edit(input, 'config.json', (config) => Object.assign(config, { layer_types: ['mamba', 'attention'] })),
+      (input) => edit(input, 'config.json', (config) => Object.assign(config, { layer_types: ['mamba', 'attention'] })),
       'config.json cannot be converted: 1 of its 2 layers are Mamba layers; of Granite 4, models with attention layers only',
     ],
     [
@@ -407,7 +412,13 @@ describe('a checkpoint that cannot be converted', () => {
     [
       'a missing bias of the router',
       'minimax-m2',
-      (input) => patch(input, weights, 'layers.1.block_sparse_moe.e_score_correction', 'layers.1.block_sparse_moe.e_score_corruption'),
+      (input) =>
+        patch(
+          input,
+          weights,
+          'layers.1.block_sparse_moe.e_score_correction',
+          'layers.1.block_sparse_moe.e_score_corruption',
+        ),
       'it has no tensor model.layers.1.block_sparse_moe.e_score_correction_bias',
     ],
     [

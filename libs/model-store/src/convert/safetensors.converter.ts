@@ -17,6 +17,7 @@ import { converterVersions } from './converter-versions.js';
 import { configJson } from './decoder/config-json.js';
 import { checkContext } from './decoder/context-limit.js';
 import type { LinearFormat } from './decoder/linear-layer.js';
+import { canShareTable } from './decoder/shared-table.js';
 import { SourceDecoder } from './decoder/source-decoder.js';
 import { OutputFolder } from './output-folder.js';
 import { HubCheckpoint } from './safetensors/hub-checkpoint.js';
@@ -58,9 +59,11 @@ export async function convertSafetensors(request: ConversionRequest): Promise<Co
       const { linear, head, embedding } = formats;
       const keepsMxfp4 = formats.isStored && checkpoint.hasMxfp4;
       const formatOf = (layer: string) => (keepsMxfp4 && expertPattern.test(layer) ? mxfp4Format : linear);
-      await output.writeGraph(
-        emitDecoder({ shape: decoder.shape, weights: decoder, linear, formatOf, head, embedding }),
-      );
+      const { shape } = decoder;
+      // Blocks are of no stored values here.
+      const sharesTable =
+        shape.tiedHead && canShareTable({ head, embedding, keepsValues: false, hiddenSize: shape.hiddenSize });
+      await output.writeGraph(emitDecoder({ shape, weights: decoder, linear, formatOf, head, embedding, sharesTable }));
     });
   } finally {
     await checkpoint.close();

@@ -58,6 +58,7 @@ export async function describeSafetensors(files: ModelFiles, where: string): Pro
         ]),
         head: { kind: 'float32' },
         embedding: 'float32',
+        sharesTable: shape.tiedHead,
       },
       hasChatTemplate: await checkHubTemplate(files),
       ...sizes,

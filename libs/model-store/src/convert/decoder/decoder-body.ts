@@ -19,6 +19,7 @@ import {
   widestFormat,
 } from './linear-layer.js';
 import { rotaryFrequencies } from './rotary-frequencies.js';
+import { SharedTable } from './shared-table.js';
 import type { WeightSource } from './weight-source.js';
 
 export interface DecoderOptions {
@@ -31,6 +32,8 @@ export interface DecoderOptions {
   head?: LinearFormat;
   /** Type of the embedding table; half precision if linear layers are quantised. */
   embedding: 'float32' | 'float16';
+  /** Embeddings and output layer are one table, in the format of the output layer; see `canShareTable`. */
+  sharesTable?: boolean;
 }
 
 /** Queries, keys and values of one layer before `rotate`, each `[batch, sequence, heads * headSize]`. */
@@ -62,6 +65,7 @@ export class DecoderBody {
   /** Factor of the queries `[batch, sequence, 1]`, the scale included, where it depends on the position. */
   private queryFactors: ValueName | null = null;
   private readonly tables = new Map<RotaryShape, RotaryTables>();
+  private readonly sharedTable: SharedTable | null;
 
   constructor(
     name: string,
@@ -69,6 +73,7 @@ export class DecoderBody {
   ) {
     this.builder = new GraphBuilder(name);
     this.type = options.linear.kind === 'float16' ? 'float16' : 'float32';
+    this.sharedTable = options.sharesTable ? this.shareTable(options) : null;
   }
 
   /** Adds everything from `input_ids` to the final norm: `[batch, sequence, hidden]`. */
@@ -95,7 +100,9 @@ export class DecoderBody {
   emitHead(hidden: ValueName): ValueName {
     const { shape } = this.options;
     const layer = { name: weightNames.head, inputs: shape.hiddenSize, outputs: shape.vocabularySize };
-    const logits = this.linear(hidden, layer, shape.bias.head, this.options.head);
+    const logits = this.sharedTable
+      ? this.withBias(this.sharedTable.product(hidden), layer, shape.bias.head)
+      : this.linear(hidden, layer, shape.bias.head, this.options.head);
     return this.softCapped(this.scaled(logits, shape.scales?.logits), shape.logitSoftCap);
   }
 
@@ -236,9 +243,16 @@ export class DecoderBody {
     return this.builder.weight(name, type, [contextLength, half], content);
   }
 
+  private shareTable({ shape, weights, head }: DecoderOptions): SharedTable {
+    const layer = { name: weightNames.head, inputs: shape.hiddenSize, outputs: shape.vocabularySize };
+    return new SharedTable(this.builder, weights, head ?? this.formatOf([layer.name]), layer);
+  }
+
   private emitEmbedding(): ValueName {
     const { shape, weights, embedding } = this.options;
     const table = { name: weightNames.embedding, inputs: shape.hiddenSize, outputs: shape.vocabularySize };
+    const sharedRows = this.sharedTable?.rows('input_ids') ?? null;
+    if (sharedRows !== null) return sharedRows;
     const dimensions = [table.outputs, table.inputs];
     const content = embeddingContent(weights, embedding, table);
     const weight = this.builder.weight(table.name, embedding, dimensions, content);
@@ -321,7 +335,10 @@ export class DecoderBody {
 
   /** Adds a linear layer of the weights, with its bias. */
   linear(input: ValueName, layer: LinearLayer, hasBias: boolean, format = this.formatOf([layer.name])): ValueName {
-    const product = emitLinear(this.builder, this.options.weights, format, input, layer);
+    return this.withBias(emitLinear(this.builder, this.options.weights, format, input, layer), layer, hasBias);
+  }
+
+  private withBias(product: ValueName, layer: LinearLayer, hasBias: boolean): ValueName {
     if (!hasBias) return product;
     return this.builder.node('Add', [product, this.vector(weightNames.bias(layer.name), layer.outputs)]);
   }
