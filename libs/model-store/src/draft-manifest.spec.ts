@@ -172,7 +172,7 @@ describe('draftManifest', () => {
     ['onnx/model.onnx', { kind: 'none' }],
     ['model.safetensors', { kind: 'bert' }],
   ])('drafts a classifier with one class as a reranker, from %s', async (file, converter) => {
-    const { 'model.safetensors': weights, ...files } = await encoderFiles(
+    const { 'model.safetensors': weights = graph, ...files } = await encoderFiles(
       'cross-encoder/__fixtures__/tiny-xlm-roberta-reranker',
       (settings) => settings,
     );
