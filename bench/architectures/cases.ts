@@ -32,7 +32,15 @@ export interface ArchitectureCase {
   /** Queries, keys and values in one tensor, and gate and up in one. */
   isFused?: true;
   hasSinks?: true;
-  experts?: { count: number; used: number; hasBias?: true };
+  experts?: {
+    count: number;
+    used: number;
+    hasBias?: true;
+    /** A bias of each expert counts when experts are chosen. */
+    hasSelectionBias?: true;
+    /** Size of the one that computes every token. */
+    shared?: number;
+  };
   /** Of one expert where there are experts; default: that of the size. */
   feedForward?: number;
   /** What every second layer has in place of attention, from the first on. */
@@ -85,6 +93,8 @@ export const denseCases: ArchitectureCase[] = [
     keys: { 'attention.sliding_window': 512 },
   },
   { name: 'glm4', architecture: 'glm4', norms: allNorms, biases: queryKeyValue },
+  { name: 'exaone4', architecture: 'exaone4', norms: afterNorms, queryKeyNorm: 'head' },
+  { name: 'hunyuan-dense', architecture: 'hunyuan-dense', queryKeyNorm: 'head' },
   { name: 'command-r', architecture: 'command-r', norms: ['attn_norm'], layerNorms: true },
   {
     name: 'cohere2',
@@ -138,6 +148,14 @@ export function expertCases({ feedForward }: ModelSize): ArchitectureCase[] {
       architecture: 'qwen3moe',
       queryKeyNorm: 'head',
       experts: { count: 32, used: 8 },
+      feedForward: feedForward / 8,
+    },
+    {
+      name: 'glm4moe, 7 of 32 and a shared one',
+      architecture: 'glm4moe',
+      norms: ['attn_norm', 'post_attention_norm'],
+      queryKeyNorm: 'head',
+      experts: { count: 32, used: 7, hasSelectionBias: true, shared: feedForward / 8 },
       feedForward: feedForward / 8,
     },
     {

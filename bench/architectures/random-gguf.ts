@@ -144,6 +144,11 @@ function* feedForwardOf(model: ArchitectureCase, size: ModelSize): Generator<[st
   yield ['ffn_gate_exps.weight', [hidden, feedForward, experts.count]];
   yield ['ffn_up_exps.weight', [hidden, feedForward, experts.count]];
   yield ['ffn_down_exps.weight', [feedForward, hidden, experts.count]];
+  if (experts.hasSelectionBias) yield ['exp_probs_b.bias', [experts.count]];
+  if (experts.shared !== undefined) {
+    for (const name of ['gate', 'up']) yield [`ffn_${name}_shexp.weight`, [hidden, experts.shared]];
+    yield ['ffn_down_shexp.weight', [experts.shared, hidden]];
+  }
   if (!experts.hasBias) return;
   yield ['ffn_gate_inp.bias', [experts.count]];
   for (const name of ['gate', 'up']) yield [`ffn_${name}_exps.bias`, [feedForward, experts.count]];

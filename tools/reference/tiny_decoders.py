@@ -111,6 +111,34 @@ CASES = [
         decoder_sparse_step=1, mlp_only_layers=[])),
          keys={"expert_count": 8, "expert_used_count": 3, "expert_feed_forward_length": 16,
                "expert_shared_feed_forward_length": 24}),
+    case("ernie4.5", "ernie4_5", ("Ernie4_5", dict(rope_parameters=rope(base=5e5), tie_word_embeddings=True))),
+    case("ernie4.5-moe", "ernie4_5-moe", ("Ernie4_5_Moe", dict(
+        moe_num_experts=6, moe_k=3, moe_intermediate_size=16, moe_num_shared_experts=2, moe_layer_start_index=1,
+        rope_parameters=rope(base=5e5))), layers=3,
+         keys={"expert_count": 6, "expert_used_count": 3, "expert_feed_forward_length": 16, "expert_shared_count": 2,
+               "expert_shared_feed_forward_length": 32, "leading_dense_block_count": 1, "interleave_moe_layer_step": 1}),
+    case("seed-oss", "seed_oss", ("SeedOss", dict(head_dim=16, rope_parameters=rope(base=1e7)))),
+    case("exaone4", "exaone4", ("Exaone4", dict(
+        rope_parameters=rope("llama3", 1e6, **LLAMA3), sliding_window=None, layer_types=["full_attention"] * 4,
+        tie_word_embeddings=True)), layers=4),
+    case("exaone4-window", "exaone4", ("Exaone4", dict(
+        rope_parameters=rope("llama3", 1e6, **LLAMA3), sliding_window=12, sliding_window_pattern=4)), layers=5,
+         keys={"attention.sliding_window": 12}),
+    # The converter of the format writes the base that alpha scales.
+    case("hunyuan", "hunyuan-dense", ("HunYuanDenseV1", dict(rope_parameters=rope("dynamic", alpha=50.0, factor=1.0),
+                                                             tie_word_embeddings=True)),
+         keys={"rope.freq_base": 10000.0 * 50.0 ** (HEAD / (HEAD - 2)), "rope.scaling.type": "none"}),
+    case("glm4-moe", "glm4moe", ("Glm4Moe", dict(
+        n_routed_experts=6, num_experts_per_tok=3, moe_intermediate_size=16, first_k_dense_replace=1, attention_bias=True,
+        use_qk_norm=True, routed_scaling_factor=2.5, rope_parameters=rope(partial_rotary_factor=0.5))), layers=3,
+         keys={"expert_count": 6, "expert_used_count": 3, "expert_feed_forward_length": 16, "expert_shared_count": 1,
+               "leading_dense_block_count": 1, "expert_gating_func": 2, "expert_weights_scale": 2.5,
+               "expert_weights_norm": True, "expert_group_count": 1, "nextn_predict_layers": 1}, ahead=1),
+    case("minimax-m2", "minimax-m2", ("MiniMaxM2", dict(
+        num_local_experts=6, num_experts_per_tok=3, intermediate_size=16, rope_parameters=rope(partial_rotary_factor=0.5))),
+         keys={"expert_count": 6, "expert_used_count": 3, "expert_feed_forward_length": 16, "expert_gating_func": 2}),
+    case("olmoe", "olmoe", ("Olmoe", dict(num_experts=6, num_experts_per_tok=3, intermediate_size=16, norm_topk_prob=False)),
+         keys={"expert_count": 6, "expert_used_count": 3}),
     case("gpt-oss", "gpt-oss", ("GptOss", dict(
         num_local_experts=4, num_experts_per_tok=2, intermediate_size=32, sliding_window=12,
         rope_parameters=rope("yarn", 1000.0, beta_fast=32.0, beta_slow=1.0, truncate=False, **YARN))), layers=3,
@@ -150,7 +178,9 @@ def build(entry, attempt):
     torch.manual_seed(1000 * attempt + sum(map(ord, entry["name"])))
     model = AutoModelForCausalLM.from_config(config, attn_implementation="eager", dtype=torch.float32).eval()
     with torch.no_grad():
-        for name, values in model.named_parameters():
+        for name, values in [*model.named_parameters(), *model.named_buffers()]:
+            if name.endswith("inv_freq"):
+                continue
             values.copy_(random_values(name, values, config.tie_word_embeddings).half().float())
     return config, model
 
@@ -166,6 +196,8 @@ def random_values(name, values, tied):
         return noise * 0.2 + (0 if values.mean() == 0 else 1)
     if "sinks" in name:
         return noise * 2
+    if "e_score_correction_bias" in name:
+        return noise * 0.2
     if name.endswith("bias"):
         return noise * 0.3
     if values.ndim == 3 and "gate_up_proj" in name and values.shape[1] == HIDDEN:
@@ -215,7 +247,8 @@ def write(path, entry, config, model):
     head = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
     writer.add_context_length(config.max_position_embeddings)
     writer.add_embedding_length(config.hidden_size)
-    writer.add_block_count(config.num_hidden_layers)
+    # Layers that guess further tokens count too, and have tensors that are not computed.
+    writer.add_block_count(config.num_hidden_layers + entry.get("ahead", 0))
     writer.add_feed_forward_length(feed_forward_length(config))
     writer.add_head_count(config.num_attention_heads)
     writer.add_head_count_kv(key_value_heads(config))
@@ -229,13 +262,19 @@ def write(path, entry, config, model):
         writer.add_layer_norm_eps(config.layer_norm_eps)
     parameters = config.rope_parameters
     whole = parameters.get("full_attention", parameters)
-    writer.add_rope_freq_base(whole["rope_theta"])
+    if "rope.freq_base" not in entry["keys"]:
+        writer.add_rope_freq_base(whole["rope_theta"])
     rotated = int(head * (whole.get("partial_rotary_factor") or 1))
     writer.add_rope_dimension_count(rotated)
     for key, value in entry["keys"].items():
-        adders = {str: writer.add_string, float: writer.add_float32, list: writer.add_array}
-        add = adders.get(type(value), writer.add_uint32)
-        add(f"{arch}.{key}", value)
+        adders = {
+            str: writer.add_string,
+            float: writer.add_float32,
+            bool: writer.add_bool,
+            int: writer.add_uint32,
+            list: writer.add_array,
+        }
+        adders[type(value)](f"{arch}.{key}", value)
     write_tokenizer(writer)
     write_factors(writer, whole, rotated)
     names = gguf.get_tensor_name_map(next(key for key, name in gguf.MODEL_ARCH_NAMES.items() if name == arch), config.num_hidden_layers)
@@ -245,6 +284,9 @@ def write(path, entry, config, model):
         for target, values in stored(entry, config, name, tensor.numpy(), names, rotated):
             # The weights are exact in half precision; norms and biases are float32, as usual.
             writer.add_tensor(target, values.astype(np.float16) if values.ndim > 1 else values)
+    for layer in range(config.num_hidden_layers, config.num_hidden_layers + entry.get("ahead", 0)):
+        writer.add_tensor(f"blk.{layer}.nextn.eh_proj.weight", np.zeros((HIDDEN, 2 * HIDDEN), dtype=np.float16))
+        writer.add_tensor(f"blk.{layer}.attn_norm.weight", np.ones(HIDDEN, dtype=np.float32))
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()
@@ -268,8 +310,11 @@ def feed_forward_length(config):
 
 def stored(entry, config, name, values, names, rotated):
     """The tensors of a GGUF file for one of transformers."""
-    if ".experts." in name:
+    if ".experts." in name and "e_score_correction_bias" not in name:
         yield from stored_experts(entry["arch"], name, values)
+        return
+    if "e_score_correction_bias" in name:
+        yield f"blk.{name.split('.')[2]}.exp_probs_b.bias", np.ascontiguousarray(values.squeeze())
         return
     name = f"{name}.weight" if name.endswith(".sinks") else name
     if name.endswith((".A_log", ".dt_bias")):

@@ -1,4 +1,8 @@
+import { readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { ggufFile } from '#test/tiny-models/source-formats';
+import { tinyDecoder } from '#test/tiny-models/tiny-shapes';
 import { sha256, WeightsServer } from '#test/weights-server';
 import { draftManifest } from './draft-manifest.js';
 
@@ -9,6 +13,22 @@ afterEach(() => server.close());
 
 const config = Buffer.from(JSON.stringify({ model_type: 'llama', max_position_embeddings: 131_072 }));
 const graph = Buffer.from('a graph');
+
+/** The files of a tiny encoder, with other settings. */
+async function encoderFiles(
+  path: string,
+  change: (config: Record<string, unknown>) => object,
+): Promise<Record<string, Buffer>> {
+  const folder = join(import.meta.dirname, '../../inference/src/families', path);
+  const names = (await readdir(folder)).filter(
+    (name) => /\.(?:json|safetensors)$/.test(name) && name !== 'reference.json',
+  );
+  const files = Object.fromEntries(
+    await Promise.all(names.map(async (name) => [name, await readFile(join(folder, name))] as const)),
+  );
+  const settings = JSON.parse(String(files['config.json'])) as Record<string, unknown>;
+  return { ...files, 'config.json': Buffer.from(JSON.stringify(change(settings))) };
+}
 
 describe('draftManifest', () => {
   it('pins a package by its SRI and every file by its sha256', async () => {
@@ -110,16 +130,15 @@ describe('draftManifest', () => {
 
   it('drafts an encoder from its weights, with its prefixes and the lengths of its vectors', async () => {
     const prompts = { query: 'search_query: ', document: 'search_document: ', clustering: 'clustering: ' };
-    const encoder = {
-      ...{ model_type: 'nomic_bert', architectures: ['NomicBertModel'], n_embd: 64, n_positions: 2_048 },
-      ...{ torch_dtype: 'float16', matryoshka_dimensions: [32, 16] },
-    };
+    const named = { n_embd: 32, n_positions: 2_048, torch_dtype: 'float16', matryoshka_dimensions: [32, 16] };
+    const files = await encoderFiles(
+      'text-embedding/__fixtures__/tiny-nomic-bert',
+      ({ hidden_size: _size, max_position_embeddings: _positions, ...rest }) => ({ ...rest, ...named }),
+    );
     server.addRepository('team/weights', 'a'.repeat(40), {
-      'config.json': Buffer.from(JSON.stringify(encoder)),
+      ...files,
       'config_sentence_transformers.json': Buffer.from(JSON.stringify({ prompts })),
-      'tokenizer.json': Buffer.from('{}'),
       '1_Pooling/config.json': Buffer.from('{}'),
-      'model.safetensors': graph,
       'pytorch_model.bin': graph,
       'README.md': Buffer.from('#'),
     });
@@ -131,7 +150,7 @@ describe('draftManifest', () => {
       converter: { kind: 'bert' },
       graphFile: 'model.onnx',
       kindMembers: {
-        embeddingDimensions: 64,
+        embeddingDimensions: 32,
         maxInputTokens: 2_048,
         supportsCustomDimensions: true,
         matryoshkaDimensions: [32, 16],
@@ -142,7 +161,9 @@ describe('draftManifest', () => {
       'config.json',
       'config_sentence_transformers.json',
       'model.safetensors',
+      'modules.json',
       'tokenizer.json',
+      'tokenizer_config.json',
     ]);
     expect(facts.summary).toBe('nomic_bert, safetensors, served as float32');
   });
@@ -151,20 +172,81 @@ describe('draftManifest', () => {
     ['onnx/model.onnx', { kind: 'none' }],
     ['model.safetensors', { kind: 'bert' }],
   ])('drafts a classifier with one class as a reranker, from %s', async (file, converter) => {
-    const reranker = {
-      ...{ model_type: 'xlm-roberta', architectures: ['XLMRobertaForSequenceClassification'] },
-      ...{ hidden_size: 8, max_position_embeddings: 514, id2label: { 0: 'LABEL_0' } },
-    };
-    const files = { 'config.json': Buffer.from(JSON.stringify(reranker)), 'tokenizer.json': Buffer.from('{}') };
-    server.addRepository('team/reranker', 'b'.repeat(40), { ...files, [file]: graph });
+    const { 'model.safetensors': weights = graph, ...files } = await encoderFiles(
+      'cross-encoder/__fixtures__/tiny-xlm-roberta-reranker',
+      (settings) => settings,
+    );
+    server.addRepository('team/reranker', 'b'.repeat(40), {
+      ...files,
+      [file]: file.startsWith('onnx') ? graph : weights,
+    });
     const options = { inputPriceUsd: 0.5 };
     const { manifest } = await draftManifest('hf:team/reranker', { hubEndpoint: server.url }, options);
     expect(manifest).toMatchObject({
       ...{ type: 'rerank', family: 'cross-encoder', converter, graphFile: file.replace('safetensors', 'onnx') },
-      kindMembers: { maxInputTokens: 512 },
+      kindMembers: { maxInputTokens: 258 },
       pricing: { input: { usd: 0.5, diem: 0.5 } },
     });
     expect(manifest.pricing).not.toHaveProperty('output');
+  });
+
+  it.each<[string, object, string]>([
+    ['settings', { rotary_emb_interleaved: true }, 'its rotary positions interleave'],
+    ['sizes', { vocab_size: 124 }, 'word_embeddings.weight is [123, 32] where config.json says [124, 32]'],
+  ])('refuses an encoder before the download for its %s', async (_, change, reason) => {
+    const files = await encoderFiles('text-embedding/__fixtures__/tiny-nomic-bert', (settings) => {
+      return { ...settings, ...change };
+    });
+    server.addRepository('team/encoder', 'a'.repeat(40), files);
+    await expect(draftManifest('hf:team/encoder', { hubEndpoint: server.url })).rejects.toThrow(reason);
+    const weights = server.requestsOf(`/team/encoder/resolve/${'a'.repeat(40)}/model.safetensors`);
+    for (const { range } of weights) expect(range).toMatch(/^bytes=(?:0-0|0-7|8-\d+)$/);
+  });
+
+  it('says which manifest runs what it does not draft', async () => {
+    const whisper = Buffer.from(JSON.stringify({ architectures: ['WhisperForConditionalGeneration'] }));
+    server.addRepository('team/whisper', 'a'.repeat(40), {
+      'config.json': whisper,
+      'onnx/decoder_model_merged.onnx': graph,
+    });
+    server.addRepository('team/heard', 'a'.repeat(40), {
+      'config.json': whisper,
+      'tokenizer.json': Buffer.from('{}'),
+      'model.safetensors': graph,
+    });
+    for (const name of ['team/whisper', 'team/heard']) {
+      await expect(draftManifest(`hf:${name}`, { hubEndpoint: server.url })).rejects.toThrow(
+        'However, the ONNX export of a Whisper model runs with a manifest of `family: whisper`; models/whisper-tiny.yaml is',
+      );
+    }
+  });
+
+  it('says what to do with weights as Python pickles', async () => {
+    server.addRepository('team/pickled', 'a'.repeat(40), { 'config.json': config, 'pytorch_model.bin': graph });
+    await expect(draftManifest('hf:team/pickled', { hubEndpoint: server.url })).rejects.toThrow(
+      'holds weights as PyTorch pickles, which are not read because they can run code; save the model as safetensors',
+    );
+  });
+
+  it('drafts the GGUF file of a package, of which only the header is kept', async () => {
+    const gguf = await ggufFile(tinyDecoder('llama', 1));
+    const { integrity } = await server.addPackage('tiny-gguf', '1.2.0', {
+      'package.json': Buffer.from('{"name":"tiny-gguf"}'),
+      'weights/tiny.Q8_0.gguf': gguf,
+      'weights/mmproj-f16.gguf': Buffer.from('a projector'),
+    });
+    const { manifest } = await draftManifest('npm:tiny-gguf@1.2.0', { npm: { registry: server.url } });
+    expect(manifest).toMatchObject({
+      id: 'tiny.q8_0',
+      converter: { kind: 'gguf' },
+      sources: [
+        {
+          uri: 'npm:tiny-gguf@1.2.0',
+          integrity,
+          files: [{ path: 'weights/tiny.Q8_0.gguf', as: 'tiny.Q8_0.gguf', bytes: gguf.length, sha256: sha256(gguf) }],
+        },
+      ],
+    });
   });
 
   it.each([

@@ -4,11 +4,13 @@ import { PlatformError } from '#common';
 import { defaultBlockSize, linearFormat, stored, type WeightFormat } from './convert/conversion-options.js';
 import type { Draft, DraftFacts, DraftOptions } from './draft.js';
 import { draftAdapter } from './draft-adapter.js';
+import { choiceOf, smallerWeights } from './draft-hints.js';
 import { convertedEncoderBytes } from './source/encoder-weights.js';
 import { isRoundedAgain, storedFormat } from './convert/gguf/gguf-precision.js';
 import { type ConvertedFormats, precisionName, precisionsOf, uniformFormats } from './source/converted-formats.js';
 import { convertedBytes, decoderSize, type GgufDescription } from './source/gguf-description.js';
 import type { CheckpointDescription, GgufSourceDescription, GraphDescription } from './source/source-description.js';
+import { sourceFromPasted } from './source/pasted-source.js';
 import type { SourceSettings } from './source/source-settings.js';
 
 /** Longer contexts cost memory for every slot; an operator who needs one edits the manifest. */
@@ -19,8 +21,13 @@ const defaultContextLimit = 8_192;
  * (default 0). The context is the model's own, at most 8,192 tokens. The sampling is that of `generation_config.json`.
  * A GGUF file or safetensors become weights of the same precision unless `weights` is given.
  */
-export async function draftManifest(uri: string, settings: SourceSettings, options: DraftOptions = {}): Promise<Draft> {
+export async function draftManifest(
+  source: string,
+  settings: SourceSettings,
+  options: DraftOptions = {},
+): Promise<Draft> {
   const { describeSource } = await import('./source/describe-source.js');
+  const uri = sourceFromPasted(source);
   const found = await describeSource(uri, settings);
   if (found.format === 'lora') {
     const common = (bytes: number) => commonFields(uri, found.name, { bytes, license: null }, options);
@@ -99,7 +106,11 @@ function draftGraph(uri: string, found: GraphDescription, options: DraftOptions)
   };
 }
 
-function draftGguf(uri: string, { gguf, name, source }: GgufSourceDescription, options: DraftOptions): Draft {
+function draftGguf(
+  uri: string,
+  { gguf, name, source, others = [] }: GgufSourceDescription,
+  options: DraftOptions,
+): Draft {
   const contextLength = chooseContext(gguf, options);
   const formats = chooseFormats(gguf, options);
   const bytes = convertedBytes(gguf, formats, contextLength);
@@ -126,7 +137,7 @@ function draftGguf(uri: string, { gguf, name, source }: GgufSourceDescription, o
   );
   const kind = `GGUF with ${gguf.stored}`;
   const facts = decoderFacts(gguf, { kind, formats, contextLength });
-  return { manifest, facts: { ...facts, ...roundingOf(gguf, options.weights) } };
+  return { manifest, facts: { ...facts, ...roundingOf(gguf, options.weights), ...choiceOf(uri, name, others) } };
 }
 
 /** Packed layers keep their 4 bits unless other weights are wanted, and nothing else is rounded. */
@@ -148,7 +159,8 @@ function draftCheckpoint(uri: string, found: CheckpointDescription, options: Dra
     uri,
   );
   const kind = `safetensors with ${checkpoint.stored}`;
-  return { manifest, facts: decoderFacts(checkpoint, { kind, formats, contextLength }) };
+  const facts = decoderFacts(checkpoint, { kind, formats, contextLength });
+  return { manifest, facts: { ...facts, ...smallerWeights(checkpoint, { formats, contextLength }) } };
 }
 
 /** A context beyond the model's own, where its rotation allows one, must be asked for: it changes short texts too. */
@@ -157,8 +169,8 @@ function chooseContext(found: GgufDescription, { contextLength }: DraftOptions):
   return Math.min(contextLength, found.maxContextLength);
 }
 
-function chooseFormats({ formats, layerValues }: GgufDescription, { weights }: DraftOptions): ConvertedFormats {
-  return weights === undefined ? formats : uniformFormats(weights, layerValues);
+function chooseFormats(found: GgufDescription, { weights }: DraftOptions): ConvertedFormats {
+  return weights === undefined ? found.formats : uniformFormats(weights, found);
 }
 
 /** That of most weights. */

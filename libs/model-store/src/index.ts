@@ -22,4 +22,5 @@ export { type FileLockOptions, withFileLock } from './pull/file-lock.js';
 export type { Draft, DraftFacts } from './draft.js';
 export { draftManifest } from './draft-manifest.js';
 export { removeInstalledModel } from './pull/remove-model.js';
+export { sourceFromPasted } from './source/pasted-source.js';
 export { unpinnedSources } from './source/pinned-source.js';

@@ -3,7 +3,7 @@ import { resolve } from 'node:path';
 import { stringify } from 'yaml';
 import { PlatformError } from '#common';
 import type { ModelManifest } from '#model-registry/manifest';
-import { type Draft, type WeightFormat, weightFormats } from '#model-store';
+import { type Draft, sourceFromPasted, type WeightFormat, weightFormats } from '#model-store';
 import { type CatalogueEntry, loadCatalogue } from '#model-store/catalogue';
 import { isSourceUri, unknownSource } from '#model-store/reference';
 import type { CliContext } from '../cli-context.js';
@@ -33,7 +33,8 @@ export interface AddOptions {
  * Adds a model. A manifest file is registered. Any other source is inspected first, then installed, tried, registered,
  * placed and tried again through the api that runs here.
  */
-export async function addModel(context: CliContext, source: string, options: AddOptions): Promise<void> {
+export async function addModel(context: CliContext, text: string, options: AddOptions): Promise<void> {
+  const source = existsSync(text) ? text : sourceFromPasted(text);
   if (/\.(ya?ml|json)$/i.test(source)) return addManifest(context, await readManifestFile(source), options);
   const draft = await draftSource(context, await chooseSource(source), {
     id: options.id,
@@ -81,10 +82,10 @@ async function addManifest(context: CliContext, manifest: ModelManifest, options
   if (!options.pull) context.output.line(`Install it with: sluice models pull ${manifest.id}`);
 }
 
-/** A file or folder takes precedence over a model of the catalogue. */
+/** A file or folder takes precedence over a model of the catalogue; `<folder>:<file>` names a GGUF file of a folder. */
 async function chooseSource(source: string): Promise<string | CatalogueEntry> {
   if (isSourceUri(source)) return source;
-  if (existsSync(source)) return `file:${resolve(source)}`;
+  if (existsSync(source) || existsSync(source.replace(/:[^:]+$/, ''))) return `file:${resolve(source)}`;
   const entry = (await loadCatalogue()).find(({ id }) => id === source);
   if (entry === undefined) throw unknownSource(source);
   return entry;

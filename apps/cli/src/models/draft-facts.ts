@@ -18,8 +18,19 @@ export function factsOf({ manifest, facts }: Draft): string[] {
     return [`${manifest.id}: ${facts.summary}`, memory];
   }
   const context = manifest.contextLength === undefined ? '' : `; ${manifest.contextLength} tokens of context`;
-  const rounding = facts.rounding === undefined ? [] : [facts.rounding];
-  return [`${manifest.id}: ${facts.summary}${context}`, ...rounding, `memory: ${describeMemory(facts)}`];
+  const notes = [facts.choice, facts.rounding].filter((note) => note !== undefined);
+  const smaller = describeSmaller(facts);
+  const memory = [`memory: ${describeMemory(facts)}`, ...(smaller === null ? [] : [smaller])];
+  return [`${manifest.id}: ${facts.summary}${context}`, ...notes, ...memory];
+}
+
+/** What one request takes with smaller weights; null where the draft has small ones. */
+function describeSmaller({ decoder, smaller }: DraftFacts): string | null {
+  if (decoder === null || smaller === undefined) return null;
+  const sizes = smaller.map(({ weights, size }) => {
+    return `${formatBytes(leastDecoderBytes({ ...decoder, size }))} with --weights ${weights}`;
+  });
+  return `smaller: ${sizes.join(', ')}`;
 }
 
 function describeMemory(facts: DraftFacts): string {
@@ -52,7 +63,10 @@ export function assertFitsMachine({ manifest, facts }: Draft): void {
   if (needed <= usable) return;
   const sizes = `it needs ${formatBytes(needed)}, and models may use ${formatBytes(usable)} of this machine's memory`;
   const elsewhere = 'add it with --register and install it on a larger worker';
-  const ways = facts.decoder === null ? elsewhere : `choose smaller --weights or --context, or ${elsewhere}`;
+  const smaller = describeSmaller(facts);
+  const choice =
+    smaller === null ? 'choose smaller --weights or --context' : `choose smaller --weights or --context (${smaller})`;
+  const ways = facts.decoder === null ? elsewhere : `${choice}, or ${elsewhere}`;
   throw new PlatformError('INVALID_REQUEST', `${manifest.id} does not fit one device: ${sizes}; ${ways}.`);
 }
 
@@ -62,6 +76,9 @@ function leastBytes({ weightsBytes, decoder, family }: DraftFacts): number {
     if (family === undefined) return weightsBytes + runtimeBytes;
     return familyHostMemory(family.size, family.contextLength).leastBytes;
   }
-  const { size, use } = decoder;
+  return leastDecoderBytes(decoder);
+}
+
+function leastDecoderBytes({ size, use }: NonNullable<DraftFacts['decoder']>): number {
   return peakBytes(decoderMemory(size, { ...use, slots: 1, cacheTokens: use.contextLength }));
 }

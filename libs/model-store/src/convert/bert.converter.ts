@@ -1,6 +1,6 @@
 import { emitBertEncoder } from './bert/bert-encoder.js';
 import { bertTypes, openBertFiles, readJson } from './bert/bert-files.js';
-import { configFile, type EncoderConfig, EncoderSettings } from './bert/encoder-config.js';
+import { configFile, EncoderSettings } from './bert/encoder-config.js';
 import { emitRotaryEncoder } from './bert/rotary-encoder.js';
 import { openRotaryFiles, rotaryTypes } from './bert/rotary-files.js';
 import { refuseUnknownOptions } from './conversion-options.js';
@@ -9,6 +9,7 @@ import { converterVersions } from './converter-versions.js';
 import { filesBelow } from '../files-below.js';
 import type { OnnxGraph } from '../onnx/index.js';
 import { OutputFolder } from './output-folder.js';
+import { filesOfFolder, type ModelFiles, readJsonObject } from './safetensors/model-files.js';
 
 const tokenizerFile = 'tokenizer.json';
 /** Names the shards of the input. */
@@ -36,7 +37,7 @@ export async function convertBert(request: ConversionRequest): Promise<Conversio
   const tokenizer = await readJson<EncoderTokenizerFile>(inputFolder, tokenizerFile);
   const others = await otherJsonFiles(inputFolder);
   const output = new OutputFolder(request);
-  const { graph, positions, close } = await openEncoder(inputFolder);
+  const { graph, positions, close } = await openEncoder(await filesOfFolder(inputFolder));
   try {
     await output.writing(async () => {
       for (const name of others) await output.copy(name);
@@ -60,10 +61,18 @@ interface OpenEncoder {
   close: () => Promise<void>;
 }
 
-async function openEncoder(folder: string): Promise<OpenEncoder> {
-  const settings = new EncoderSettings(await readJson<EncoderConfig>(folder, configFile));
+/**
+ * Throws `INVALID_MODEL` for an encoder that the conversion would refuse. Reads the configuration and the headers only.
+ */
+export async function checkEncoder(files: ModelFiles): Promise<void> {
+  const { close } = await openEncoder(files);
+  await close();
+}
+
+async function openEncoder(files: ModelFiles): Promise<OpenEncoder> {
+  const settings = new EncoderSettings(await readJsonObject(files, configFile));
   if (rotaryTypes.includes(settings.type)) {
-    const { shape, weights, head } = await openRotaryFiles(folder, settings);
+    const { shape, weights, head } = await openRotaryFiles(files, settings);
     const graph = (): OnnxGraph => emitRotaryEncoder(shape, weights, head);
     return { graph, positions: shape.positions, close: () => weights.source.close() };
   }
@@ -71,7 +80,7 @@ async function openEncoder(folder: string): Promise<OpenEncoder> {
     const known = [...bertTypes, ...rotaryTypes].join(', ');
     throw settings.refuse(`its model_type is ${settings.type}, not one of ${known}`);
   }
-  const { shape, weights, head } = await openBertFiles(folder, bertTypes);
+  const { shape, weights, head } = await openBertFiles(files, bertTypes);
   const graph = (): OnnxGraph => emitBertEncoder(shape, weights, head);
   return { graph, positions: shape.positions, close: () => weights.source.close() };
 }

@@ -17,9 +17,11 @@ import { converterVersions } from './converter-versions.js';
 import { configJson } from './decoder/config-json.js';
 import { checkContext } from './decoder/context-limit.js';
 import { type DecoderOptions, weightNames } from './decoder/index.js';
+import type { LinearFormat } from './decoder/linear-layer.js';
+import { canShareTable } from './decoder/shared-table.js';
 import { SourceDecoder } from './decoder/source-decoder.js';
 import { GgufMetadata } from './gguf/gguf-metadata.js';
-import { storedEmbedding, storedFormat, storedHead } from './gguf/gguf-precision.js';
+import { keepsValues, storedEmbedding, storedFormat, storedHead } from './gguf/gguf-precision.js';
 import { openGguf, type OpenedGguf } from './gguf/gguf-shards.js';
 import { ggufSource } from './gguf/gguf-source.js';
 import type { GgufHeader } from './gguf/gguf-types.js';
@@ -60,7 +62,7 @@ export async function convertGguf(request: ConversionRequest): Promise<Conversio
   });
 }
 
-type Formats = Pick<DecoderOptions, 'linear' | 'formatOf' | 'head' | 'embedding'> & { name: string };
+type Formats = Pick<DecoderOptions, 'linear' | 'formatOf' | 'head' | 'embedding' | 'sharesTable'> & { name: string };
 
 function readFormats(options: ConversionOptions, header: GgufHeader, decoder: SourceDecoder): Formats {
   const choices = [stored, ...weightFormats] as const;
@@ -72,6 +74,10 @@ function readFormats(options: ConversionOptions, header: GgufHeader, decoder: So
     if (!type) throw new Error(`There is no tensor of ${layer}.`);
     return type;
   };
+  const { tiedHead, hiddenSize } = decoder.shape;
+  const tableType = typeOf(weightNames.embedding);
+  const mayShare = (head: LinearFormat, embedding: DecoderOptions['embedding']) =>
+    tiedHead && canShareTable({ head, embedding, keepsValues: keepsValues(tableType, head), hiddenSize });
   const head =
     headWeights === stored
       ? storedHead(typeOf(weightNames.head), blockSize, header)
@@ -79,11 +85,13 @@ function readFormats(options: ConversionOptions, header: GgufHeader, decoder: So
   const name = weights === 'float32' ? weights : `${formatName(weights, blockSize)} head=${headWeights}`;
   if (weights !== stored) {
     const embedding = weights === 'float32' ? 'float32' : 'float16';
-    return { linear: linearFormat(weights, blockSize), head, embedding, name };
+    const sharesTable = mayShare(head, embedding);
+    return { linear: linearFormat(weights, blockSize), head, embedding, sharesTable, name };
   }
-  const embedding = storedEmbedding(typeOf(weightNames.embedding));
+  const embedding = storedEmbedding(tableType);
   const formatOf = (layer: string) => storedFormat(typeOf(layer), blockSize);
-  return { linear: { kind: 'float32' }, formatOf, head, embedding, name };
+  const sharesTable = mayShare(head, embedding);
+  return { linear: { kind: 'float32' }, formatOf, head, embedding, sharesTable, name };
 }
 
 async function withGguf<Result>(folder: string, use: (opened: OpenedGguf) => Promise<Result>): Promise<Result> {

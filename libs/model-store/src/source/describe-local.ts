@@ -1,10 +1,12 @@
-import { readdir, readFile, stat } from 'node:fs/promises';
+import { open, readdir, readFile, stat } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
 import { basename, dirname, join, resolve, sep } from 'node:path';
+import { checkEncoder } from '../convert/bert.converter.js';
 import { parseShardName } from '../convert/gguf/shard-names.js';
 import { InputFile } from '../convert/input-file.js';
 import { filesOfFolder } from '../convert/safetensors/model-files.js';
 import { describeAdapter, holdsAdapter, isAdapterFile } from './adapter-description.js';
-import { chooseGguf } from './choose-gguf.js';
+import { chooseGguf, type ChosenGguf } from './choose-gguf.js';
 import { describeGguf } from './gguf-description.js';
 import { filesBelow } from '../files-below.js';
 import {
@@ -15,33 +17,92 @@ import {
   sizedFiles,
 } from './encoder-weights.js';
 import { refuseLinksOutOf } from './links-of-folder.js';
-import { describeSafetensors, holdsCheckpoint, isCheckpointFile } from './safetensors-description.js';
+import { type LocalPlace, ollamaModelOf, snapshotOf } from './local-caches.js';
+import { checkpointFiles, describeSafetensors, holdsCheckpoint } from './safetensors-description.js';
 import { pullError } from './pull-error.js';
 import type { SourceDescription } from './source-description.js';
-import { isConfiguration, kindOf, lastPart, parseJson, requireGraph, withoutEnding } from './text-model-layout.js';
+import {
+  isConfiguration,
+  isPickled,
+  kindOf,
+  lastPart,
+  parseJson,
+  pickled,
+  requireGraph,
+  withoutEnding,
+} from './text-model-layout.js';
 
 /**
  * Describes a `.gguf` file, all shards of one, or a folder with one, with safetensors, or with a graph in the
- * transformers.js layout.
+ * transformers.js layout. `<folder>:<file>` names one of several GGUF files, by its name or its quantization. Folders of a
+ * hub's cache, and blobs and manifests of Ollama, are such models too.
  */
-export async function describeLocal(given: string): Promise<SourceDescription> {
-  const path = resolve(given);
+export async function describeLocal(text: string): Promise<SourceDescription> {
+  const { path, file } = await splitFile(text);
   const found = await stat(path).catch(() => null);
-  if (found === null) throw pullError(`There is no file or folder ${given}.`);
-  if (found.isDirectory()) return describeFolder(path);
+  if (found === null) throw pullError(`There is no file or folder ${text}.`);
+  if (found.isDirectory()) {
+    const snapshot = await snapshotOf(path);
+    const described = await describeFolder(snapshot?.path ?? path, file);
+    return isNamedByFolder(described) ? { ...described, name: snapshot?.name ?? described.name } : described;
+  }
   if (path.toLowerCase().endsWith('.gguf')) return describeGgufFile(path);
-  throw pullError(`${given} is neither a folder, nor a .gguf file, nor a manifest (.yaml).`);
+  const model = (await isGguf(path)) ? { path } : await ollamaModelOf(path);
+  if (model !== null) return describeBlob(model);
+  throw pullError(
+    `${text} is neither a folder, nor a GGUF file, nor a manifest (.yaml)${isPickled(path) ? `; ${pickled}` : ''}.`,
+  );
+}
+
+/** Splits `<folder>:<file>`; a path that exists is one, whatever its name. */
+async function splitFile(text: string): Promise<{ path: string; file?: string }> {
+  const whole = resolve(text);
+  const [, folder = '', file = ''] = /^(.+):([^:]+)$/.exec(text) ?? [];
+  if (file === '' || existsSync(whole)) return { path: whole };
+  const found = await stat(resolve(folder)).catch(() => null);
+  return found?.isDirectory() ? { path: resolve(folder), file } : { path: whole };
+}
+
+/** GGUF files name their model themselves. */
+function isNamedByFolder({ format }: SourceDescription): boolean {
+  return format !== 'gguf';
+}
+
+async function isGguf(path: string): Promise<boolean> {
+  const file = await open(path, 'r');
+  try {
+    return (await file.read({ buffer: Buffer.alloc(4) })).buffer.toString('latin1') === 'GGUF';
+  } finally {
+    await file.close();
+  }
+}
+
+/** `sha256-` and twelve digits. */
+const shortHashLength = 19;
+
+/** Describes a file that is named by its hash, under which no model could be told from another. */
+async function describeBlob({ path, name }: LocalPlace): Promise<SourceDescription> {
+  const file = await InputFile.open(dirname(path), basename(path));
+  try {
+    const gguf = await describeGguf([file]);
+    // A whole hash would be longer than an id may be.
+    const title = name ?? gguf.title ?? basename(path).slice(0, shortHashLength);
+    const files = [{ path: basename(path), as: 'model.gguf', bytes: file.bytes }];
+    return { format: 'gguf', source: { uri: `file:${path}`, files }, name: title, gguf };
+  } finally {
+    await file.close();
+  }
 }
 
 /** Describes a file, or with all others the shards of a model, of which any may be named. */
 async function describeGgufFile(path: string): Promise<SourceDescription> {
   const folder = dirname(path);
   const file = basename(path);
-  if (parseShardName(file) === null) return describeGgufFiles(folder, [file]);
-  return describeGgufFiles(folder, chooseGguf(await readdir(folder), { where: folder, file }) ?? [file]);
+  const paths = parseShardName(file) === null ? [file] : await readdir(folder);
+  return describeGgufFiles(folder, chooseGguf(paths, { where: folder, file }) ?? { files: [file], others: [] });
 }
 
-async function describeGgufFiles(folder: string, names: readonly string[]): Promise<SourceDescription> {
+async function describeGgufFiles(folder: string, { files: names, others }: ChosenGguf): Promise<SourceDescription> {
   const files: InputFile[] = [];
   try {
     for (const name of names) files.push(await InputFile.open(folder, name));
@@ -51,22 +112,20 @@ async function describeGgufFiles(folder: string, names: readonly string[]): Prom
       uri: `file:${names.length === 1 ? join(folder, first) : folder}`,
       files: files.map(({ name, bytes }) => ({ path: name, bytes })),
     };
-    return { format: 'gguf', source, name: withoutEnding(basename(first)), gguf };
+    return { format: 'gguf', source, name: withoutEnding(basename(first)), gguf, others };
   } finally {
     for (const file of files) await file.close();
   }
 }
 
-async function describeFolder(folder: string): Promise<SourceDescription> {
+async function describeFolder(folder: string, file?: string): Promise<SourceDescription> {
   const paths = await filesBelow(folder);
   await refuseLinksOutOf(folder, paths);
-  const gguf = chooseGguf(paths, { where: folder });
+  const gguf = chooseGguf(paths, { where: folder, file });
   if (gguf !== null) {
-    const inner = dirname(gguf[0] ?? '');
-    return describeGgufFiles(
-      join(folder, inner),
-      gguf.map((path) => basename(path)),
-    );
+    const inner = dirname(gguf.files[0] ?? '');
+    const files = gguf.files.map((path) => basename(path));
+    return describeGgufFiles(join(folder, inner), { ...gguf, files });
   }
   if (holdsAdapter(paths)) return describeAdapterFolder(folder);
   const encoder = await describeEncoderFolder(folder, paths);
@@ -103,7 +162,7 @@ async function describeCheckpointFolder(folder: string): Promise<SourceDescripti
     format: 'safetensors',
     source: {
       uri: `file:${folder}`,
-      files: await sizedFiles(folder, [...files.names].filter(isCheckpointFile).sort()),
+      files: await sizedFiles(folder, await checkpointFiles(files)),
     },
     name: lastPart(folder.split(sep).join('/')),
     checkpoint,
@@ -122,12 +181,14 @@ async function describeEncoderFolder(folder: string, paths: string[]): Promise<S
   if (!paths.includes('config.json')) return null;
   const config = await readJson(folder, 'config.json');
   if (!holdsEncoderWeights(paths, config)) return null;
+  const kind = kindOf(config, folder);
+  await checkEncoder(await filesOfFolder(folder));
   return {
     format: 'onnx',
     ...convertedEncoder,
     source: { uri: `file:${folder}`, files: await sizedFiles(folder, paths.filter(isEncoderFile)) },
     name: lastPart(folder.split(sep).join('/')),
-    kind: kindOf(config, folder),
+    kind,
     config,
     prompts: await readSentencePrompts(paths, (path) => readJson(folder, path)),
     generation: {},

@@ -3,10 +3,12 @@ import { Parser, type ReadEntry } from 'tar';
 import pacote from 'pacote';
 import type { ListFileEntry } from '@huggingface/hub';
 import type { ManifestFile } from '#model-registry/manifest';
+import { checkEncoder } from '../convert/bert.converter.js';
 import type { ModelFiles } from '../convert/safetensors/model-files.js';
 import { parseAddSource } from './add-source.js';
 import { describeAdapter, holdsAdapter, isAdapterFile } from './adapter-description.js';
-import { chooseGguf } from './choose-gguf.js';
+import { chooseGguf, type ChosenGguf } from './choose-gguf.js';
+import { FileHead } from './file-head.js';
 import { describeGguf } from './gguf-description.js';
 import { convertedEncoder, holdsEncoderWeights, isEncoderFile, readSentencePrompts } from './encoder-weights.js';
 import { selectHubFiles } from './hub-files.js';
@@ -14,9 +16,9 @@ import { hubFile, listRepository, pin, type HubRepository } from './hub.source.j
 import { describeLocal } from './describe-local.js';
 import { readNpmOptions } from './npm-settings.js';
 import type { NpmPackage } from './npm.source.js';
-import { describeSafetensors, holdsCheckpoint, isCheckpointFile } from './safetensors-description.js';
+import { checkpointFiles, describeSafetensors, holdsCheckpoint } from './safetensors-description.js';
 import { pullError } from './pull-error.js';
-import type { SourceDescription } from './source-description.js';
+import type { GgufSourceDescription, SourceDescription } from './source-description.js';
 import type { SourceSettings } from './source-settings.js';
 import { isConfiguration, kindOf, lastPart, parseJson, requireGraph, withoutEnding } from './text-model-layout.js';
 import { WebFile } from './web-file.js';
@@ -28,13 +30,13 @@ const sentenceFile = 'config_sentence_transformers.json';
 const readFiles = new Set(['config.json', generationFile, sentenceFile]);
 
 /**
- * Inspects a source without a manifest: `hf:<repository>[@revision][:file.gguf]`, `npm:`, `file:` or `https:`. Of a GGUF
+ * Inspects a source without a manifest: `hf:<repository>[@revision][:file.gguf]`, `npm:<package>@<version>[:file.gguf]`, `file:` or `https:`. Of a GGUF
  * file only the header is read. Fails with `MODEL_PULL_FAILED` if it holds no text model that can be served.
  */
 export async function describeSource(text: string, settings: SourceSettings): Promise<SourceDescription> {
   const { uri, file } = parseAddSource(text);
   if (uri.kind === 'hf') return describeHub(uri, settings, file);
-  if (uri.kind === 'npm') return describeNpm(uri, settings);
+  if (uri.kind === 'npm') return describeNpm(uri, settings, file);
   if (uri.kind === 'file') return describeLocal(uri.path);
   return describeWeb(uri.url, settings);
 }
@@ -55,8 +57,9 @@ async function describeHub(hub: HubRepository, settings: SourceSettings, file?: 
     { where: `hf:${name}`, file },
   );
   if (found !== null) {
-    const wanted = found.map((path) => ({ path }));
-    return describeHubGguf(pinned, selectHubFiles(wanted, entries, name), settings);
+    const wanted = found.files.map((path) => ({ path }));
+    const described = await describeHubGguf(pinned, selectHubFiles(wanted, entries, name), settings);
+    return { ...described, others: found.others };
   }
   const paths = entries.map(({ path }) => path);
   if (holdsAdapter(paths)) return describeHubAdapter(pinned, entries, settings);
@@ -87,13 +90,11 @@ async function describeHubGguf(
   hub: HubRepository,
   files: ManifestFile[],
   settings: SourceSettings,
-): Promise<SourceDescription> {
+): Promise<GgufSourceDescription> {
   const path = files[0]?.path ?? '';
   const opened = files.map((file) => WebFile.open(hubFile(hub, file.path, settings), file.path));
   const gguf = await describeGguf(await Promise.all(opened));
-  // The converter reads the files of one folder.
-  const flat = files.map((file) => (file.path.includes('/') ? { ...file, as: lastPart(file.path) } : file));
-  const source = { uri: `hf:${hub.repository}@${hub.revision}`, files: flat };
+  const source = { uri: `hf:${hub.repository}@${hub.revision}`, files: files.map(inOneFolder) };
   return { format: 'gguf', source, name: withoutEnding(lastPart(path)), gguf };
 }
 
@@ -102,13 +103,15 @@ async function describeHubEncoder(
   { paths, entries, config }: { paths: string[]; entries: ListFileEntry[]; config: Record<string, unknown> },
   settings: SourceSettings,
 ): Promise<SourceDescription> {
+  const kind = kindOf(config, `hf:${hub.repository}`);
+  await checkEncoder(filesOfHub(hub, entries, settings));
   const files = paths.filter(isEncoderFile).map((path) => ({ path }));
   return {
     format: 'onnx',
     ...convertedEncoder,
     source: { uri: `hf:${hub.repository}@${hub.revision}`, files: selectHubFiles(files, entries, hub.repository) },
     name: lastPart(hub.repository),
-    kind: kindOf(config, `hf:${hub.repository}`),
+    kind,
     config,
     prompts: await readSentencePrompts(paths, (path) => readHubJson(hub, path, settings)),
     generation: {},
@@ -140,8 +143,9 @@ async function describeHubCheckpoint(
   settings: SourceSettings,
 ): Promise<SourceDescription> {
   const where = `hf:${hub.repository}`;
-  const wanted = entries.filter(({ path }) => isCheckpointFile(path)).map(({ path }) => ({ path }));
-  const checkpoint = await describeSafetensors(filesOfHub(hub, entries, settings), where);
+  const all = filesOfHub(hub, entries, settings);
+  const checkpoint = await describeSafetensors(all, where);
+  const wanted = (await checkpointFiles(all)).map((path) => ({ path }));
   const source = { uri: `${where}@${hub.revision}`, files: selectHubFiles(wanted, entries, hub.repository) };
   return { format: 'safetensors', source, name: lastPart(hub.repository), checkpoint };
 }
@@ -156,14 +160,19 @@ async function readHubJson(
   return parseJson(text, path, `hf:${hub.repository}`);
 }
 
-async function describeNpm(pack: NpmPackage, settings: SourceSettings): Promise<SourceDescription> {
+async function describeNpm(pack: NpmPackage, settings: SourceSettings, file?: string): Promise<SourceDescription> {
   const spec = `${pack.name}@${pack.version}`;
   const options = settings.npm ?? (await readNpmOptions());
   const manifest = await pacote.manifest(spec, options).catch((error: Error) => {
     throw pullError(`The npm registry did not answer for ${spec}: ${error.message}.`, error);
   });
-  const { files, texts } = await listTarball(spec, { ...options, integrity: manifest._integrity });
+  const { files, texts, heads } = await listTarball(spec, { ...options, integrity: manifest._integrity });
   const paths = files.map(({ path }) => path);
+  const gguf = chooseGguf(paths, { where: `npm:${spec}`, file });
+  if (gguf !== null) {
+    const source = { uri: `npm:${spec}`, integrity: manifest._integrity };
+    return describePackedGguf(gguf, { source, files, heads, license: licenseOf(manifest) });
+  }
   // Without a graph there is often no configuration either; a missing graph is the better message.
   requireGraph(paths, 'decoder', `npm:${spec}`);
   const config = parseJson(texts.get('config.json') ?? '', 'config.json', `npm:${spec}`);
@@ -183,19 +192,53 @@ async function describeNpm(pack: NpmPackage, settings: SourceSettings): Promise<
   };
 }
 
-/** Reads every file of a package with size and sha256, and the texts in `readFiles`. Writes nothing. */
-async function listTarball(
-  spec: string,
-  options: object,
-): Promise<{ files: ManifestFile[]; texts: Map<string, string> }> {
-  const files: ManifestFile[] = [];
-  const texts = new Map<string, string>();
+interface PackedGguf {
+  source: { uri: string; integrity: string };
+  files: readonly ManifestFile[];
+  heads: ReadonlyMap<string, FileHead>;
+  license: string | null;
+}
+
+async function describePackedGguf(
+  { files: chosen, others }: ChosenGguf,
+  { source, files, heads, license }: PackedGguf,
+): Promise<GgufSourceDescription> {
+  const gguf = await describeGguf(chosen.flatMap((path) => heads.get(path) ?? []));
+  const wanted = files.filter(({ path }) => chosen.includes(path));
+  return {
+    format: 'gguf',
+    source: { ...source, files: wanted.map(inOneFolder) },
+    name: withoutEnding(lastPart(chosen[0] ?? '')),
+    gguf: { ...gguf, license: gguf.license ?? license },
+    others,
+  };
+}
+
+/** The converter reads the files of one folder. */
+function inOneFolder(file: ManifestFile): ManifestFile {
+  return file.path.includes('/') ? { ...file, as: lastPart(file.path) } : file;
+}
+
+interface ListedTarball {
+  files: ManifestFile[];
+  texts: Map<string, string>;
+  /** Of GGUF files. */
+  heads: Map<string, FileHead>;
+}
+
+/**
+ * Reads every file of a package with size and sha256, the texts in `readFiles`, and the beginning of GGUF files. Writes
+ * nothing.
+ */
+async function listTarball(spec: string, options: object): Promise<ListedTarball> {
+  const listed: ListedTarball = { files: [], texts: new Map(), heads: new Map() };
   await pacote.tarball.stream(
     spec,
     (stream) => {
-      files.length = 0;
-      texts.clear();
-      const parser = new Parser({ strict: true, onReadEntry: (entry) => readEntry(entry, files, texts) });
+      listed.files.length = 0;
+      listed.texts.clear();
+      listed.heads.clear();
+      const parser = new Parser({ strict: true, onReadEntry: (entry) => readEntry(entry, listed) });
       return new Promise((resolve, reject) => {
         stream.on('error', reject);
         parser.on('error', reject);
@@ -205,16 +248,19 @@ async function listTarball(
     },
     options,
   );
-  return { files, texts };
+  return listed;
 }
 
-function readEntry(entry: ReadEntry, files: ManifestFile[], texts: Map<string, string>): void {
+function readEntry(entry: ReadEntry, { files, texts, heads }: ListedTarball): void {
   const path = entry.path.split('/').slice(1).join('/');
   if (entry.type !== 'File' || path === '') return entry.resume();
   const hash = createHash('sha256');
   const chunks: Buffer[] = [];
+  const head = path.toLowerCase().endsWith('.gguf') ? new FileHead(path, entry.size) : undefined;
+  if (head) heads.set(path, head);
   entry.on('data', (chunk: Buffer) => {
     hash.update(chunk);
+    head?.add(chunk);
     if (readFiles.has(path)) chunks.push(chunk);
   });
   entry.on('end', () => {

@@ -5,9 +5,11 @@ import { defaultBlockSize } from '../convert/conversion-options.js';
 import { attendingLayers, type DecoderShape, stateTensors } from '../convert/decoder/decoder-shape.js';
 import type { LinearFormat } from '../convert/decoder/linear-layer.js';
 import { stretchedContext } from '../convert/decoder/read-rotary.js';
+import { canShareTable } from '../convert/decoder/shared-table.js';
 import { SourceDecoder } from '../convert/decoder/source-decoder.js';
 import { GgufMetadata } from '../convert/gguf/gguf-metadata.js';
 import {
+  keepsValues,
   layerMatrices,
   layerTypes,
   matrices,
@@ -25,7 +27,7 @@ import {
   bytesPerValue,
   type ConvertedFormats,
   countFormats,
-  embeddingBytesPerValue,
+  ownEmbeddingBytesPerValue,
 } from './converted-formats.js';
 
 /** What a GGUF file holds, by its header. */
@@ -54,8 +56,10 @@ export interface GgufDescription {
   /** Heads of the queries. */
   heads: number;
   vocabularySize: number;
-  /** Values of the embeddings, and as many of the output layer, which is stored apart after the conversion. */
+  /** Values of the embeddings, and as many of the output layer, which is stored apart unless the formats share the table. */
   vocabularyValues: number;
+  /** The output layer is the embeddings in the file. */
+  isTied: boolean;
   /** Values of the layers. */
   layerValues: number;
   /** Cosines and sines of the rotation of one position. */
@@ -79,7 +83,7 @@ export async function describeGguf(files: readonly ByteSource[]): Promise<GgufDe
     title: metadata.text('general.name', '') || null,
     license: metadata.text('general.license', '') || null,
     stored: storedTypes(header),
-    formats: storedFormats(header),
+    formats: storedFormats(header, shape),
     layerTypes: layerTypes(header),
     hasChatTemplate: metadata.has('tokenizer.chat_template'),
     ...sizesOf(shape, parameters),
@@ -96,6 +100,7 @@ export function sizesOf(shape: DecoderShape, parameters: number) {
   return {
     parameters,
     layerValues: parameters - vocabularyValues * (shape.tiedHead ? 1 : 2),
+    isTied: shape.tiedHead,
     contextLength: shape.contextLength,
     cacheBytesPerToken: (attendingLayers(shape).length - windowed) * bytesPerLayer,
     stateBytes: stateBytes(shape),
@@ -126,7 +131,7 @@ export function convertedBytes(
   formats: ConvertedFormats,
   contextLength: number,
 ): number {
-  const vocabulary = vocabularyValues * (embeddingBytesPerValue(formats) + bytesPerValue(formats.head));
+  const vocabulary = vocabularyValues * (ownEmbeddingBytesPerValue(formats) + bytesPerValue(formats.head));
   return Math.round(vocabulary + layerBytes(formats, bytesPerValue) + rotaryBytesPerToken * contextLength);
 }
 
@@ -139,7 +144,7 @@ export function decoderSize(found: GgufDescription, formats: ConvertedFormats, c
   const { vocabularyValues, heads, vocabularySize, cacheBytesPerToken, windowCache, stateBytes } = found;
   const added = layerBytes(formats, addedBytesPerValue) + vocabularyValues * addedBytesPerValue(formats.head);
   // Embeddings and the tables of rotations are mapped, and few of their rows are read.
-  const mapped = vocabularyValues * embeddingBytesPerValue(formats) + found.rotaryBytesPerToken * contextLength;
+  const mapped = vocabularyValues * ownEmbeddingBytesPerValue(formats) + found.rotaryBytesPerToken * contextLength;
   return {
     weightsBytes: Math.round(convertedBytes(found, formats, contextLength) + added - mapped),
     largestBytes: Math.round(vocabularyValues * bytesPerValue(formats.head)),
@@ -151,17 +156,22 @@ export function decoderSize(found: GgufDescription, formats: ConvertedFormats, c
   };
 }
 
-function storedFormats(header: GgufHeader): ConvertedFormats {
+function storedFormats(header: GgufHeader, { tiedHead, hiddenSize }: DecoderShape): ConvertedFormats {
   const table = header.tensors.get('token_embd.weight');
   const head = header.tensors.get('output.weight') ?? table;
   if (!table || !head) throw new Error('The file has no embeddings.');
   const layers = layerMatrices(header).map((tensor) => {
     return { format: storedFormat(tensor.type, defaultBlockSize), values: valuesOf(tensor) };
   });
-  return {
-    layers: countFormats(layers),
+  const formats = {
     head: storedHead(head.type, defaultBlockSize, header),
     embedding: storedEmbedding(table.type),
+  };
+  const exact = keepsValues(table.type, formats.head);
+  return {
+    layers: countFormats(layers),
+    ...formats,
+    sharesTable: tiedHead && canShareTable({ ...formats, keepsValues: exact, hiddenSize }),
   };
 }
 

@@ -4,6 +4,8 @@ import { checkHubTemplate } from '../convert/chat-template.js';
 import { defaultBlockSize, linearFormat } from '../convert/conversion-options.js';
 import { HubCheckpoint } from '../convert/safetensors/hub-checkpoint.js';
 import { type ModelFiles, readJsonObject } from '../convert/safetensors/model-files.js';
+import { weightFiles } from '../convert/safetensors/safetensors-weights.js';
+import { fitTokenizer } from '../convert/tokenizer/fit-tokenizer.js';
 import { countFormats } from './converted-formats.js';
 import { type GgufDescription, sizesOf } from './gguf-description.js';
 import { pullError } from './pull-error.js';
@@ -14,13 +16,14 @@ export interface SafetensorsDescription extends GgufDescription {
   generation: Record<string, unknown>;
 }
 
-const weightsPattern = /^model(?:-\d{5}-of-\d{5})?\.safetensors$/;
+const tokenizerFile = 'tokenizer.json';
 const textPattern =
   /^(?:config|generation_config|tokenizer|tokenizer_config|special_tokens_map|chat_template|model\.safetensors\.index)\.json$|^chat_template\.jinja$/;
 
-/** True for the weights and texts that a conversion reads. */
-export function isCheckpointFile(path: string): boolean {
-  return weightsPattern.test(path) || textPattern.test(path);
+/** The weights and texts that a conversion reads. Shards have the names that the index gives them. */
+export async function checkpointFiles(files: ModelFiles): Promise<string[]> {
+  const texts = [...files.names].filter((path) => textPattern.test(path));
+  return [...texts, ...(await weightFiles(files))].sort();
 }
 
 /** True if there are safetensors, and no graph that runs as it is. */
@@ -29,7 +32,7 @@ export function holdsCheckpoint(paths: readonly string[]): boolean {
 }
 
 /**
- * Reads the configuration and the headers only. Fails with `INVALID_MODEL` for what the converter would refuse too, and
+ * Reads the configuration, the tokenizer and the headers only. Fails with `INVALID_MODEL` for what the converter would refuse too, and
  * with `MODEL_PULL_FAILED` for folders of something else.
  */
 export async function describeSafetensors(files: ModelFiles, where: string): Promise<SafetensorsDescription> {
@@ -38,6 +41,7 @@ export async function describeSafetensors(files: ModelFiles, where: string): Pro
   try {
     const { config, hasMxfp4 } = checkpoint;
     const { shape } = SourceDecoder.open(checkpoint.source);
+    fitTokenizer(await readJsonObject(files, tokenizerFile), shape.vocabularySize);
     const stored = checkpoint.stored();
     const sizes = sizesOf(shape, stored.parameters);
     return {
@@ -54,6 +58,7 @@ export async function describeSafetensors(files: ModelFiles, where: string): Pro
         ]),
         head: { kind: 'float32' },
         embedding: 'float32',
+        sharesTable: shape.tiedHead,
       },
       hasChatTemplate: await checkHubTemplate(files),
       ...sizes,
@@ -69,6 +74,6 @@ const generationFile = 'generation_config.json';
 
 function requireWholeModel({ names }: ModelFiles, where: string): void {
   if (!names.has('config.json')) throw pullError(`${where} holds safetensors without a config.json.`);
-  if (names.has('tokenizer.json')) return;
+  if (names.has(tokenizerFile)) return;
   throw pullError(`${where} has no tokenizer.json; save the model's fast tokenizer beside it.`);
 }

@@ -17,6 +17,8 @@ interface AnyDescription {
 export interface GgufSourceDescription extends AnyDescription {
   format: 'gguf';
   gguf: GgufDescription;
+  /** Other GGUF models of the source, of which this one was chosen; absent: none. */
+  others?: string[];
 }
 
 /** A decoder as safetensors with a `config.json`. */

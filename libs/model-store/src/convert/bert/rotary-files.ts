@@ -1,3 +1,4 @@
+import type { ModelFiles } from '../safetensors/model-files.js';
 import type { ClassifierHead } from './classifier-head.js';
 import { checkOneScore, checkSizes, findPrefix } from './bert-files.js';
 import type { EncoderSettings } from './encoder-config.js';
@@ -145,11 +146,11 @@ export interface RotaryFiles {
 }
 
 /** Opens `model.safetensors` of one of these types. Throws `INVALID_MODEL` if it does not match the settings. */
-export async function openRotaryFiles(folder: string, settings: EncoderSettings): Promise<RotaryFiles> {
+export async function openRotaryFiles(files: ModelFiles, settings: EncoderSettings): Promise<RotaryFiles> {
   const kind = kinds[settings.type];
   if (kind === undefined) throw settings.refuse(`its model_type is ${settings.type}`);
   const shape = shapeOf(settings, kind);
-  const source = await SafetensorsFile.open(folder);
+  const source = await SafetensorsFile.of(files);
   try {
     const { names } = kind;
     const prefix = findPrefix(source, ['', ...kind.prefixes], `${names.words}.weight`);

@@ -17,8 +17,10 @@ export interface DecoderShape {
   /** What each layer has in place of attention, null where it attends; absent: every layer attends. */
   mixers?: readonly (Mixer | null)[];
   feedForward: FeedForwardShape;
-  /** Norm over queries and keys before rotation. */
+  /** Norm over queries and keys, before rotation unless `normsRotated` is set. */
   queryKeyNorm: QueryKeyNorm;
+  /** Queries and keys are normalized after their rotation (Hunyuan). */
+  normsRotated?: boolean;
   /** Linear layers with a bias. */
   bias: BiasShape;
   /** Parallel blocks: attention and feed-forward share one norm and are summed (GPT-J, Phi-2, Command R). */
@@ -148,19 +150,38 @@ export interface FeedForwardShape {
   size: number;
   /** Each token is computed by `used` of `count` experts, chosen by a router. */
   experts?: ExpertShape;
+  /** Of a model with experts: the first layers without, and the size of their feed-forward. */
+  dense?: { layers: number; size: number };
 }
 
 export interface ExpertShape {
   count: number;
   used: number;
-  /** The weights of the chosen experts add up to one. */
+  /** How the router's outputs become scores. */
+  scoring: 'softmax' | 'sigmoid';
+  /** A learned bias of each expert counts when experts are chosen, and not in their weights. */
+  selectionBias: boolean;
+  /** The weights of the chosen experts add up to one, before `scale`. */
   normalized: boolean;
+  /** Factor of the weights; absent: 1. */
+  scale?: number;
   /** Router and experts have biases. */
   bias: boolean;
   /** gpt-oss: `clamp(gate) * sigmoid(1.702 * gate) * (clamp(up) + 1)`; absent: as `kind` says. */
   clamp?: { limit: number; alpha: number; shift: number };
-  /** One more expert that computes every token, weighted by a sigmoid. */
-  shared?: { size: number };
+  /** One more expert that computes every token; `weighted`: times a sigmoid of its own router. */
+  shared?: { size: number; weighted: boolean };
+}
+
+/** The experts of a layer; undefined for a dense one. */
+export function expertsOf({ feedForward }: DecoderShape, layer: number): ExpertShape | undefined {
+  return layer < (feedForward.dense?.layers ?? 0) ? undefined : feedForward.experts;
+}
+
+/** Size of the feed-forward of a layer, or of one of its experts. */
+export function feedForwardSize({ feedForward }: DecoderShape, layer: number): number {
+  const { dense, size } = feedForward;
+  return dense !== undefined && layer < dense.layers ? dense.size : size;
 }
 
 /**
@@ -201,6 +222,7 @@ export const layerParts = [
   'up',
   'down',
   'router',
+  'router_selection',
   'expert_gate',
   'expert_up',
   'expert_down',

@@ -6,12 +6,9 @@ import { countLayers, readMixers } from './read-mixers.js';
 import { readRotary, stretchedContext } from './read-rotary.js';
 
 /** Settings that change results and that no architecture of the table computes with. */
-const uncomputed = [
-  'attention.max_alibi_bias',
-  'attention.clamp_kqv',
-  'router_logit_softcapping',
-  'expert_group_count',
-];
+const uncomputed = ['attention.max_alibi_bias', 'attention.clamp_kqv', 'router_logit_softcapping'];
+/** The same for those that change nothing where they are 1. */
+const uncomputedAboveOne = ['expert_group_count', 'interleave_moe_layer_step'];
 
 /** Reads everything but the weights. Fails with `INVALID_MODEL` naming the key of what cannot be computed. */
 export function readDecoderShape(source: DecoderSource, architecture: Architecture, chosen?: number): DecoderShape {
@@ -40,6 +37,7 @@ export function readDecoderShape(source: DecoderSource, architecture: Architectu
     mixers,
     feedForward,
     queryKeyNorm: has(`${attending}.attn_q_norm.weight`) ? (architecture.queryKeyNorm ?? 'head') : 'none',
+    normsRotated: architecture.normsRotated,
     bias: {
       queryKeyValue: has(`${attending}.attn_q.bias`) || has(`${attending}.attn_qkv.bias`),
       attentionOutput: has(`${attending}.attn_output.bias`),
@@ -83,6 +81,10 @@ function refuseUncomputed({ parameters, fileName, architecture }: DecoderSource,
   for (const key of uncomputed) {
     const value = parameters.number(key, 0);
     if (value !== 0) refuse(key, value);
+  }
+  for (const key of uncomputedAboveOne) {
+    const value = parameters.number(key, 1);
+    if (value > 1) refuse(key, value);
   }
   if (!parameters.flag('attention.causal', true)) refuse('attention.causal', false);
   const valueLength = parameters.size('attention.value_length', headSize);
@@ -131,9 +133,9 @@ function readAttention(
     const listed = parameters.optionalFlags('rope.unrotated_layers');
     if (listed) return listed;
     const { unrotated } = architecture;
-    if (unrotated === undefined) return undefined;
+    if (unrotated === undefined || (unrotated === 'beside-windows' && size === 0)) return undefined;
     return windowed.map((hasWindow, layer) =>
-      unrotated === 'whole-context' ? !hasWindow : (layer + 1) % unrotated.every === 0,
+      typeof unrotated === 'object' ? (layer + 1) % unrotated.every === 0 : !hasWindow,
     );
   }
 }
@@ -171,12 +173,21 @@ function readFeedForward(source: DecoderSource, architecture: Architecture): Fee
   if (!['gated-silu', 'gated-gelu', 'gated-gelu-tanh'].includes(kind)) {
     throw invalidFile(source.fileName, `its activation is ${activation}; silu, gelu and gelu-tanh are computed`);
   }
-  const experts = readExperts(source, architecture);
-  const usual = experts && parameters.has('expert_feed_forward_length') ? 'expert_feed_forward_length' : null;
-  return { kind, size: parameters.size(usual ?? 'feed_forward_length'), experts };
+  const dense = parameters.number('leading_dense_block_count', 0);
+  const experts = readExperts(source, architecture, dense);
+  const size = experts && parameters.has('expert_feed_forward_length') ? 'expert_feed_forward_length' : null;
+  return {
+    kind,
+    size: parameters.size(size ?? 'feed_forward_length'),
+    experts,
+    dense: experts && dense > 0 ? { layers: dense, size: parameters.size('feed_forward_length') } : undefined,
+  };
 }
 
-function readExperts(source: DecoderSource, architecture: Architecture): ExpertShape | undefined {
+/** `expert_gating_func` of GGUF. */
+const sigmoidGating = 2;
+
+function readExperts(source: DecoderSource, architecture: Architecture, dense: number): ExpertShape | undefined {
   const { parameters, tensors, fileName } = source;
   const count = parameters.number('expert_count', 0);
   if (count === 0 && architecture.experts !== 'required') return undefined;
@@ -185,19 +196,32 @@ function readExperts(source: DecoderSource, architecture: Architecture): ExpertS
   }
   const used = parameters.size('expert_used_count');
   if (count < used) throw invalidFile(fileName, `each token uses ${used} of ${count} experts`);
+  const gating = parameters.number('expert_gating_func', architecture.sigmoidRouter ? sigmoidGating : 0);
+  const scale = positive(parameters.number('expert_weights_scale', 1));
   return {
     count,
     used,
+    scoring: gating === sigmoidGating ? 'sigmoid' : 'softmax',
+    selectionBias: architecture.selectionBias ?? false,
     normalized: parameters.flag('expert_weights_norm', architecture.plainExpertWeights !== true),
-    bias: tensors.has('blk.0.ffn_gate_inp.bias'),
+    scale: scale === 1 ? undefined : scale,
+    bias: tensors.has(`blk.${dense}.ffn_gate_inp.bias`),
     clamp: architecture.expertClamp,
-    shared: architecture.sharedExpert ? { size: sharedSize() } : undefined,
+    shared: readSharedExpert(source, architecture, dense),
   };
+}
 
-  function sharedSize(): number {
-    const stored = tensors.get('blk.0.ffn_up_shexp.weight')?.dimensions[1];
-    return parameters.size('expert_shared_feed_forward_length', stored);
-  }
+function readSharedExpert(
+  { parameters, tensors }: DecoderSource,
+  { sharedExpert }: Architecture,
+  dense: number,
+): ExpertShape['shared'] {
+  if (sharedExpert === undefined) return undefined;
+  const stored = tensors.get(`blk.${dense}.ffn_up_shexp.weight`)?.dimensions[1];
+  return {
+    size: parameters.size('expert_shared_feed_forward_length', stored),
+    weighted: sharedExpert === 'weighted',
+  };
 }
 
 /** GGUF writes 0 for what a model has not. */

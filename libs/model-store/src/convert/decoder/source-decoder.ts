@@ -4,6 +4,7 @@ import type { DecoderShape } from './decoder-shape.js';
 import type { DecoderSource, SourceTensor } from './decoder-source.js';
 import { halfSplitRows } from './half-split-rows.js';
 import type { PackedLayer } from './packed-layer.js';
+import { countLayers } from './read-mixers.js';
 import { readDecoderShape } from './read-shape.js';
 import { TensorSlices } from './tensor-slices.js';
 import type { WeightSource } from './weight-source.js';
@@ -99,7 +100,7 @@ export class SourceDecoder implements WeightSource {
 }
 
 /** Checks before anything is written that no tensor is missing, of another size, or unused. */
-function checkTensors(source: DecoderSource, slices: TensorSlices, layers: number): void {
+function checkTensors(source: DecoderSource, slices: TensorSlices): void {
   const { fileName, tensors } = source;
   const unread = new Set(tensors.keys());
   for (const [name, dimensions] of slices.expectedTensors()) {
@@ -110,13 +111,10 @@ function checkTensors(source: DecoderSource, slices: TensorSlices, layers: numbe
     const sizes = `its tensor ${tensor.origin?.name ?? name} is ${tensor.dimensions.join(' × ')}, not ${dimensions.join(' × ')}`;
     throw invalidFile(tensor.origin?.fileName ?? fileName, sizes);
   }
-  // Layers behind the others that guess later tokens, which nothing here asks for.
-  const blocks = source.parameters.size('block_count');
-  const guesses = (name: string) => {
-    const layer = Number(/^blk\.(\d+)\./.exec(name)?.[1] ?? -1);
-    return layer >= layers && layer < blocks;
-  };
-  const unused = [...unread].filter((name) => !unneededTensors.test(name) && !guesses(name));
+  const layers = countLayers(source);
+  const isBehindLayers = (name: string) => Number(/^blk\.(\d+)\./.exec(name)?.[1] ?? 0) >= layers;
+  const guessesAhead = source.parameters.number('nextn_predict_layers', 0) > 0;
+  const unused = [...unread].filter((name) => !unneededTensors.test(name) && !(guessesAhead && isBehindLayers(name)));
   if (unused.length === 0) return;
   // For example a gate of experts that the architecture has not: the model would run with wrong results.
   const more = unused.length > maxNamed ? ` and ${unused.length - maxNamed} more` : '';

@@ -254,12 +254,9 @@ class SplitDecoder implements LayerStates {
   private attend(layer: number, projections: Projections): ValueName {
     const { body, builder } = this;
     const { heads, keyValueHeads, headSize, attention } = body.options.shape;
-    const tables = body.rotaryTables(layer);
     const { mask, parts } = this.pastOf(layer);
-    const scaled = body.scaleQuery(projections.query, this.positions);
-    const query = body.splitHeads(body.rotate(scaled, heads, this.positions, tables), heads);
-    const rotatedKey = body.rotate(projections.key, keyValueHeads, this.positions, tables);
-    const key = body.splitHeads(rotatedKey, keyValueHeads);
+    const query = body.splitHeads(body.rotateQuery(layer, projections.query, this.positions), heads);
+    const key = body.splitHeads(body.rotateKey(layer, projections.key, this.positions), keyValueHeads);
     const value = body.splitHeads(projections.value, keyValueHeads);
     this.newKeyValues.push(this.unsqueeze(key, [0]), this.unsqueeze(value, [0]));
 

@@ -2,6 +2,9 @@ import type { Architecture } from './architectures.js';
 import {
   convolvedChannels,
   type DecoderShape,
+  type ExpertShape,
+  expertsOf,
+  feedForwardSize,
   type GatedDelta,
   type LayerPart,
   type ShortConvolution,
@@ -47,6 +50,7 @@ const tensorNames: Record<LayerPart, string> = {
   up: 'ffn_up',
   down: 'ffn_down',
   router: 'ffn_gate_inp',
+  router_selection: 'exp_probs_b',
   expert_gate: 'ffn_gate_exps',
   expert_up: 'ffn_up_exps',
   expert_down: 'ffn_down_exps',
@@ -109,7 +113,8 @@ export class TensorSlices {
     if (mixer?.kind === 'short-convolution') this.addConvolution(layer, mixer);
     else if (mixer) this.addDelta(layer, mixer);
     else this.addAttention(layer);
-    if (shape.feedForward.experts) this.addExperts(layer);
+    const experts = expertsOf(shape, layer);
+    if (experts) this.addExperts(layer, experts);
     else this.addFeedForward(layer);
   }
 
@@ -166,7 +171,8 @@ export class TensorSlices {
 
   private addFeedForward(layer: number): void {
     const { hiddenSize, feedForward, bias } = this.shape;
-    const { kind, size } = feedForward;
+    const { kind } = feedForward;
+    const size = feedForwardSize(this.shape, layer);
     const wide = { rows: size, columns: hiddenSize, bias: bias.feedForward };
     const up = `blk.${layer}.ffn_up`;
     const isFused = kind.startsWith('gated-') && !this.has(`blk.${layer}.ffn_gate.weight`) && this.has(`${up}.weight`);
@@ -175,13 +181,15 @@ export class TensorSlices {
     this.addPart(layer, 'down', { rows: hiddenSize, columns: size, bias: bias.feedForward });
   }
 
-  private addExperts(layer: number): void {
+  private addExperts(layer: number, { count, bias, shared, selectionBias }: ExpertShape): void {
     const { hiddenSize, feedForward } = this.shape;
-    const { size, experts } = feedForward;
-    if (!experts) return;
-    const { count, bias, shared } = experts;
-    if (shared) this.addSharedExpert(layer, shared.size);
+    const { size } = feedForward;
+    if (shared) this.addSharedExpert(layer, shared);
     this.addPart(layer, 'router', { rows: count, columns: hiddenSize, bias });
+    if (selectionBias) {
+      const name = weightNames.layer(layer, 'router_selection');
+      this.addVector(name, `blk.${layer}.${tensorNames.router_selection}.bias`, count);
+    }
     const wide = { rows: count * size, columns: hiddenSize, experts: count };
     this.addPart(layer, 'expert_gate', wide);
     this.addPart(layer, 'expert_up', wide);
@@ -198,9 +206,9 @@ export class TensorSlices {
     }
   }
 
-  private addSharedExpert(layer: number, size: number): void {
+  private addSharedExpert(layer: number, { size, weighted }: NonNullable<ExpertShape['shared']>): void {
     const { hiddenSize } = this.shape;
-    this.addPart(layer, 'shared_router', { rows: 1, columns: hiddenSize });
+    if (weighted) this.addPart(layer, 'shared_router', { rows: 1, columns: hiddenSize });
     for (const part of ['shared_gate', 'shared_up'] as const)
       this.addPart(layer, part, { rows: size, columns: hiddenSize });
     this.addPart(layer, 'shared_down', { rows: hiddenSize, columns: size });

@@ -37,6 +37,8 @@ export class HubCheckpoint {
     /** Packed 4-bit weights; null if all are floats. */
     readonly packed: PackedLayout | null,
     readonly weights: SafetensorsWeights,
+    /** Names of stored tensors that the decoder does not need. */
+    private readonly unused: ReadonlySet<string>,
   ) {}
 
   /** Reads `config.json` and the headers. The caller closes it. */
@@ -48,11 +50,14 @@ export class HubCheckpoint {
     const { values, factors } = readSettings(config, hub);
     const weights = await SafetensorsWeights.open(files);
     try {
-      const tensors = new CheckpointTensors(weights.tensors, hub, packed).translate({
+      const reader = new CheckpointTensors(weights.tensors, hub, packed);
+      const tensors = reader.translate({
         layers: Number(values.get('block_count')),
         kinds: layerKinds(config, hub),
+        dense: Number(values.get('leading_dense_block_count') ?? 0),
+        guessing: config.number('num_nextn_predict_layers', 0),
         experts: hub.experts ? expertCount(config) : 0,
-        tied: config.has('tie_word_embeddings') ? config.flag('tie_word_embeddings', false) : null,
+        tied: readTied(whole, config),
       });
       for (const [name, divisors] of Object.entries(factors)) tensors.set(name, constantTensor(divisors));
       const source: DecoderSource = {
@@ -63,7 +68,7 @@ export class HubCheckpoint {
         rotaryPairs: hub.adjacentPairs ? 'adjacent' : 'halves',
         headOrder: hub.groupedHeads ? 'grouped' : 'tiled',
       };
-      return new HubCheckpoint(whole, config, source, packed, weights);
+      return new HubCheckpoint(whole, config, source, packed, weights, reader.unread);
     } catch (error) {
       await weights.close();
       throw error;
@@ -90,6 +95,7 @@ export class HubCheckpoint {
     let parameters = 0;
     let packed = 0;
     for (const { entry } of this.weights.tensors.values()) {
+      if (this.unused.has(entry.name)) continue;
       const codes = codesOf(entry);
       if (codes === null && !floatTypes.has(entry.dtype)) continue;
       const count = entry.shape.reduce((product, size) => product * size, codes?.perValue ?? 1);
@@ -141,10 +147,25 @@ function layerKinds(config: HubConfig, { kinds }: HubArchitecture): readonly str
   throw invalidFile('config.json', `it has a layer of the type ${quoted(unknown)}; ${known} are converted`);
 }
 
+/**
+ * Whether the output layer is the embeddings; null: if it is not stored. A model that sees says it twice, and the libraries
+ * disagree about which one counts, so where the two differ the stored tensors decide.
+ */
+function readTied(whole: HubConfig, config: HubConfig): boolean | null {
+  const name = 'tie_word_embeddings';
+  if (!config.has(name)) return null;
+  const tied = config.flag(name, false);
+  return whole.has(name) && whole.flag(name, tied) !== tied ? null : tied;
+}
+
 interface Layout {
   layers: number;
   /** Of each layer, if layers differ in their modules. */
   kinds: readonly string[];
+  /** The first layers, without experts. */
+  dense: number;
+  /** Layers behind the others that guess further tokens, and are not computed. */
+  guessing: number;
   /** Of each layer; 0 for a model without. */
   experts: number;
   /** Whether the output layer is the embeddings; null: if it is not stored. */
@@ -155,7 +176,8 @@ interface Layout {
 class CheckpointTensors {
   private readonly prefix: string;
   private readonly head: string;
-  private readonly unread: Set<string>;
+  /** What was not asked for: after `translate`, what may be left aside. */
+  readonly unread: Set<string>;
   private readonly translated = new Map<string, SourceTensor>();
 
   constructor(
@@ -168,19 +190,23 @@ class CheckpointTensors {
     this.unread = new Set(stored.keys());
   }
 
-  translate({ layers, kinds, experts, tied }: Layout): Map<string, SourceTensor> {
+  translate({ layers, kinds, dense, guessing, experts, tied }: Layout): Map<string, SourceTensor> {
     for (const [name, module] of Object.entries(this.hub.outer ?? outerModules))
       this.add(name, `${this.prefix}${module}`);
     if (tied ?? !this.stored.has(`${this.head}.weight`)) this.unread.delete(`${this.head}.weight`);
     else this.add('output', this.head);
-    for (let layer = 0; layer < layers; layer++) this.addLayer(layer, kinds[layer], experts);
-    this.refuseUnread();
+    for (let layer = 0; layer < layers; layer++) this.addLayer(layer, kinds[layer], layer < dense ? 0 : experts);
+    this.refuseUnread(guessing > 0 ? layers : Infinity);
     return this.translated;
   }
 
   private addLayer(layer: number, kind: string | undefined, experts: number): void {
     const inLayer = (module: string): string => `${this.prefix}layers.${layer}.${module}`;
-    const modules = { ...this.hub.layer, ...(kind === undefined ? {} : this.hub.kinds?.modules[kind]) };
+    const modules = {
+      ...this.hub.layer,
+      ...(experts > 0 ? this.hub.expertLayer : this.hub.denseLayer),
+      ...(kind === undefined ? {} : this.hub.kinds?.modules[kind]),
+    };
     for (const [name, module] of Object.entries(modules)) this.add(`blk.${layer}.${name}`, inLayer(module));
     for (const [name, module] of Object.entries(this.hub.optional ?? {})) {
       if (this.stored.has(`${inLayer(module)}.weight`)) this.add(`blk.${layer}.${name}`, inLayer(module));
@@ -193,9 +219,13 @@ class CheckpointTensors {
       this.translated.set(`blk.${layer}.${name}`, new FloatTensor(this.require(inLayer(parameter)), change));
     }
     if (this.hub.stackedExperts !== undefined) this.addStackedExperts(layer, inLayer(this.hub.stackedExperts));
-    if (!this.hub.experts) return;
+    if (!this.hub.experts || experts === 0) return;
     const { list, parts } = this.hub.experts;
     if (this.stored.has(inLayer(`${list}.gate_up_proj`))) return this.addFusedExperts(layer, inLayer(list));
+    if (this.hub.selectionBias !== undefined) {
+      const bias = new FloatTensor(this.require(inLayer(this.hub.selectionBias)));
+      this.translated.set(`blk.${layer}.exp_probs_b.bias`, bias);
+    }
     for (const [name, part] of Object.entries(parts)) {
       const matrices = Array.from({ length: experts }, (_, expert) =>
         this.matrix(inLayer(`${list}.${expert}.${part}`)),
@@ -270,9 +300,16 @@ class CheckpointTensors {
     return this.stored.get(name);
   }
 
-  /** For example a bias that the graph leaves out: the model would run with wrong results. */
-  private refuseUnread(): void {
-    const unread = [...this.unread].filter((name) => !uncountedTensors.test(name));
+  /**
+   * For example a bias that the graph leaves out: the model would run with wrong results. Layers from `firstAhead` on guess
+   * further tokens.
+   */
+  private refuseUnread(firstAhead: number): void {
+    const start = `${this.prefix}layers.`;
+    const layerOf = (name: string) => (name.startsWith(start) ? Number.parseInt(name.slice(start.length)) : -1);
+    const isUncounted = (name: string) =>
+      uncountedTensors.test(name) || this.hub.unneeded?.test(name) === true || layerOf(name) >= firstAhead;
+    const unread = [...this.unread].filter((name) => !isUncounted(name));
     const [first] = unread;
     if (first === undefined) return;
     const more = unread.length > maxNamed ? ` and ${unread.length - maxNamed} more` : '';
