@@ -212,11 +212,17 @@ describe('a request', () => {
       const cells = await rows.locator('td').allTextContents();
       const cellOf = (title: string) => cells[titles.findIndex((text) => text.startsWith(title))];
       expect(cellOf('Worker')).toBe(worker);
-      for (const title of ['Queued', 'First token', 'Execution', 'Total']) expect(cellOf(title)).toMatch(/^[\d.]+ m?s$/);
+      for (const title of ['Queued', 'First token', 'Execution', 'Total'])
+        expect(cellOf(title)).toMatch(/^[\d.]+ m?s$/);
       await rows.getByRole('link').click();
       await page.getByText('First token after').waitFor();
       const facts = page.locator('dl.details div');
-      expect(await facts.filter({ hasText: /^Worker/ }).locator('dd').textContent()).toBe(worker);
+      expect(
+        await facts
+          .filter({ hasText: /^Worker/ })
+          .locator('dd')
+          .textContent(),
+      ).toBe(worker);
       expect(await facts.filter({ hasText: 'First token after' }).locator('dd').textContent()).toMatch(/^[\d.]+ m?s$/);
       expect(watch.problems()).toEqual([]);
     });

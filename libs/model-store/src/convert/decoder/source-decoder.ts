@@ -38,7 +38,7 @@ export class SourceDecoder implements WeightSource {
     }
     const shape = readDecoderShape(source, architecture, contextLength);
     const slices = new TensorSlices(shape, architecture, (name) => tensors.has(name));
-    checkTensors(source, slices, shape.layers);
+    checkTensors(source, slices);
     return new SourceDecoder(source, architecture, shape, slices);
   }
 
