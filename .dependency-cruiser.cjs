@@ -17,7 +17,7 @@ const entries = [
   '^libs/modalities/src/[^/]+/(contract|api|worker)/index[.]ts$',
   `^libs/(common|model-memory|${middle}|${upper}|gateway|console)/src/index[.]ts$`,
   '^libs/common/src/(json-schema|values)/index[.]ts$',
-  '^libs/gateway/src/(access-log|inputs|moderation|responses|tee)/index[.]ts$',
+  '^libs/gateway/src/(access-log|errors|inputs|moderation|responses|tee)/index[.]ts$',
   '^libs/(accounts|billing|characters|model-registry|payments|rate-limit)/src/api/index[.]ts$',
   '^libs/[^/]+/src/nest/index[.]ts$',
   '^libs/queue/src/(checks|workers|trust/(pools|signing))/index[.]ts$',

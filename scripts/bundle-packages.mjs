@@ -101,7 +101,7 @@ function fileOf(name) {
 function licensesOf(output) {
   const folders = new Set(output.flatMap(({ moduleIds = [] }) => moduleIds.flatMap((id) => packageFolder(id) ?? [])));
   const packages = new Map();
-  for (const folder of [...folders].toSorted()) {
+  for (const folder of [...folders].toSorted((one, other) => (one < other ? -1 : 1))) {
     const { name, version, license } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));
     const file = readdirSync(folder).find((entry) => /^licen[cs]e/i.test(entry));
     const text = file === undefined ? `License: ${license}` : readFileSync(join(folder, file), 'utf8').trim();

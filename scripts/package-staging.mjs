@@ -85,7 +85,7 @@ function writePackageJson(root, folder) {
   const members = {
     ...Object.fromEntries(Object.entries(manifest).filter(([name]) => !ofClones.has(name))),
     imports: Object.fromEntries(built.map(([name, target]) => [name, target.default])),
-    dependencies: Object.fromEntries(needed.toSorted()),
+    dependencies: Object.fromEntries(needed.toSorted(([one], [other]) => (one < other ? -1 : 1))),
   };
   writeFileSync(join(folder, 'package.json'), `${JSON.stringify(members, null, 2)}\n`);
   return { ...members.dependencies, ...members.optionalDependencies };

@@ -3,7 +3,8 @@ import { STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { newRequestId, PlatformError } from '#common';
-import { errorResponse, securityHeaders } from '#gateway';
+import { securityHeaders } from '#gateway';
+import { errorResponse } from '#gateway/errors';
 import type { AccessLog } from '#gateway/access-log';
 
 interface ParserError extends Error {

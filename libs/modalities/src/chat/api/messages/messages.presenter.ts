@@ -1,5 +1,6 @@
 import { PlatformError, type TokenUsage } from '#common';
-import { anthropicError, type EventPresenter } from '#gateway';
+import type { EventPresenter } from '#gateway';
+import { anthropicError } from '#gateway/errors';
 import type { ChatEvent } from '../../contract/chat.events.js';
 import type { ChatWarning } from '../../contract/chat.warning.js';
 import type { MessagesResponse } from '../../contract/messages/messages.response.js';

@@ -1,5 +1,6 @@
 import { PlatformError, type TokenUsage } from '#common';
-import { type EventPresenter, openaiError } from '#gateway';
+import type { EventPresenter } from '#gateway';
+import { openaiError } from '#gateway/errors';
 import type { ChatEvent } from '../../contract/chat.events.js';
 import type { ResponsesResponse } from '../../contract/responses/responses.response.js';
 import type { FinishedTextCheck } from '../chat/finished-text-check.js';

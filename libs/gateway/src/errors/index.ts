@@ -1,0 +1,1 @@
+export { anthropicError, errorResponse, openaiError } from './error-envelope.js';
