@@ -17,6 +17,7 @@ import { startSluice } from './sluice-command.js';
 const weights = createHash('shake256', { outputLength: 3_000_000 }).update('weights').digest();
 const commit = 'f'.repeat(40);
 const withinMs = 120_000;
+const pool = 'own';
 
 let home: string;
 let hub: WeightsServer;
@@ -35,7 +36,14 @@ beforeAll(async () => {
   const large = exampleManifest({ id: 'large', internal: true, graphFile: 'onnx/model.onnx', sources });
   const ops = { SLUICE_MODEL_INSTALLS: 'true', HF_ENDPOINT: hub.url };
   const manifests = [await installTinyModel(home), large];
-  platform = await startPlatform({ engine: 'text', home, manifests, unnamed: ['large'], processEnv: { ops } });
+  platform = await startPlatform({
+    engine: 'text',
+    home,
+    manifests,
+    unnamed: ['large'],
+    env: { SLUICE_POOL: pool },
+    processEnv: { ops },
+  });
   await mkdir(join(home, 'import', 'tiny'), { recursive: true });
   await copyTinyDecoder('llama', join(home, 'import', 'tiny'));
 });
@@ -57,18 +65,13 @@ interface Row {
   error: { message: string } | null;
 }
 
-interface Answer {
-  data: { pools: string[] }[];
-  issues: { path: string[] }[];
-}
-
 async function admin(method: 'GET' | 'POST', path: string, body?: object) {
   const response = await fetch(`${platform.origin}/api/admin/v1/${path}`, {
     method,
     headers: { authorization: `Bearer ${platform.adminKey}`, 'content-type': 'application/json' },
     ...(body !== undefined && { body: JSON.stringify(body) }),
   });
-  return { status: response.status, body: (await response.json()) as Row & Partial<Answer> };
+  return { status: response.status, body: (await response.json()) as Row & { issues?: { path: string[] }[] } };
 }
 
 async function untilState(id: string, state: string): Promise<Row> {
@@ -78,14 +81,8 @@ async function untilState(id: string, state: string): Promise<Row> {
   return await read();
 }
 
-async function workerPool(): Promise<string> {
-  const { body } = await admin('GET', 'workers');
-  return body.data?.[0]?.pools[0] ?? '';
-}
-
 describe('a model of the import folder', () => {
   it('is installed, served and shown, with one request', async () => {
-    const pool = await workerPool();
     const created = await admin('POST', 'model_installations', { reference: './tiny', id: 'own-llama', pool });
     expect(created).toMatchObject({ status: 200, body: { state: 'waiting', model: null } });
     expect(await untilState(created.body.id, 'installed')).toMatchObject({ model: 'own-llama', attempt: 1 });
