@@ -1,4 +1,6 @@
+import { readFile } from 'node:fs/promises';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { embeddingFixtures, rerankerFixtures } from '#test/drafted-model';
 import { sha256, WeightsServer } from '#test/weights-server';
 import { draftManifest } from './draft-manifest.js';
 
@@ -9,6 +11,14 @@ afterEach(() => server.close());
 
 const config = Buffer.from(JSON.stringify({ model_type: 'llama', max_position_embeddings: 131_072 }));
 const graph = Buffer.from('a graph');
+
+const modules = ['Transformer', 'Pooling'].map((kind, index) => {
+  return { path: index === 0 ? '' : `${index}_${kind}`, type: `sentence_transformers.models.${kind}` };
+});
+const pooledFiles = {
+  'modules.json': Buffer.from(JSON.stringify(modules)),
+  '1_Pooling/config.json': Buffer.from(JSON.stringify({ pooling_mode_cls_token: true })),
+};
 
 describe('draftManifest', () => {
   it('pins a package by its SRI and every file by its sha256', async () => {
@@ -81,8 +91,7 @@ describe('draftManifest', () => {
     const files = {
       'config.json': Buffer.from(JSON.stringify({ ...encoder, hidden_size: 384 })),
       'tokenizer.json': Buffer.from('{}'),
-      'modules.json': Buffer.from('[]'),
-      '1_Pooling/config.json': Buffer.from('{}'),
+      ...pooledFiles,
       'onnx/model_quantized.onnx': graph,
       'onnx/model.onnx': graph,
       'README.md': Buffer.from('#'),
@@ -110,16 +119,17 @@ describe('draftManifest', () => {
 
   it('drafts an encoder from its weights, with its prefixes and the lengths of its vectors', async () => {
     const prompts = { query: 'search_query: ', document: 'search_document: ', clustering: 'clustering: ' };
+    // The names that published files give to the settings.
     const encoder = {
-      ...{ model_type: 'nomic_bert', architectures: ['NomicBertModel'], n_embd: 64, n_positions: 2_048 },
-      ...{ torch_dtype: 'float16', matryoshka_dimensions: [32, 16] },
+      ...{ model_type: 'nomic_bert', architectures: ['NomicBertModel'], n_embd: 32, n_positions: 2_048, n_head: 4 },
+      ...{ n_inner: 48, n_layer: 2, vocab_size: 123, torch_dtype: 'float16', matryoshka_dimensions: [32, 16] },
     };
     server.addRepository('team/weights', 'a'.repeat(40), {
       'config.json': Buffer.from(JSON.stringify(encoder)),
       'config_sentence_transformers.json': Buffer.from(JSON.stringify({ prompts })),
       'tokenizer.json': Buffer.from('{}'),
-      '1_Pooling/config.json': Buffer.from('{}'),
-      'model.safetensors': graph,
+      ...pooledFiles,
+      'model.safetensors': await readFile(new URL('tiny-nomic-bert/model.safetensors', embeddingFixtures)),
       'pytorch_model.bin': graph,
       'README.md': Buffer.from('#'),
     });
@@ -131,7 +141,7 @@ describe('draftManifest', () => {
       converter: { kind: 'bert' },
       graphFile: 'model.onnx',
       kindMembers: {
-        embeddingDimensions: 64,
+        embeddingDimensions: 32,
         maxInputTokens: 2_048,
         supportsCustomDimensions: true,
         matryoshkaDimensions: [32, 16],
@@ -142,26 +152,59 @@ describe('draftManifest', () => {
       'config.json',
       'config_sentence_transformers.json',
       'model.safetensors',
+      'modules.json',
       'tokenizer.json',
     ]);
     expect(facts.summary).toBe('nomic_bert, safetensors, served as float32');
+  });
+
+  it.each(['onnx/model.onnx', 'model.safetensors'])(
+    'asks how an encoder pools whose files do not say it: %s',
+    async (file) => {
+      const read = (name: string) => readFile(new URL(`tiny-bert/${name}`, embeddingFixtures));
+      const files = { 'config.json': await read('config.json'), 'tokenizer.json': Buffer.from('{}') };
+      const content = file === 'model.safetensors' ? await read(file) : graph;
+      server.addRepository('team/silent', '9'.repeat(40), { ...files, [file]: content });
+      const settings = { hubEndpoint: server.url };
+      await expect(draftManifest('hf:team/silent', settings)).rejects.toMatchObject({
+        code: 'INVALID_REQUEST',
+        message: expect.stringContaining('add it with --pooling mean, cls, last or max.') as string,
+      });
+      const { manifest } = await draftManifest('hf:team/silent', settings, { pooling: 'cls' });
+      expect(manifest).toMatchObject({ type: 'embedding', familyOptions: { pooling: 'cls' } });
+    },
+  );
+
+  it.each([
+    [{ position_embedding_type: 'alibi' }, 'its positions are alibi'],
+    [{ intermediate_size: 65 }, 'where config.json says [65, 32]'],
+  ])('refuses an encoder that cannot be converted before its weights are read: %j', async (changes, problem) => {
+    const read = (name: string) => readFile(new URL(`tiny-bert/${name}`, embeddingFixtures));
+    const config = { ...(JSON.parse((await read('config.json')).toString()) as object), ...changes };
+    const commit = '8'.repeat(40);
+    server.addRepository('team/other', commit, {
+      'config.json': Buffer.from(JSON.stringify(config)),
+      'model.safetensors': await read('model.safetensors'),
+      ...pooledFiles,
+    });
+    await expect(draftManifest('hf:team/other', { hubEndpoint: server.url })).rejects.toThrow(problem);
+    const requests = server.requestsOf(`/team/other/resolve/${commit}/model.safetensors`);
+    expect(requests.length).toBeLessThan(4);
   });
 
   it.each([
     ['onnx/model.onnx', { kind: 'none' }],
     ['model.safetensors', { kind: 'bert' }],
   ])('drafts a classifier with one class as a reranker, from %s', async (file, converter) => {
-    const reranker = {
-      ...{ model_type: 'xlm-roberta', architectures: ['XLMRobertaForSequenceClassification'] },
-      ...{ hidden_size: 8, max_position_embeddings: 514, id2label: { 0: 'LABEL_0' } },
-    };
-    const files = { 'config.json': Buffer.from(JSON.stringify(reranker)), 'tokenizer.json': Buffer.from('{}') };
-    server.addRepository('team/reranker', 'b'.repeat(40), { ...files, [file]: graph });
+    const read = (name: string) => readFile(new URL(`tiny-xlm-roberta-reranker/${name}`, rerankerFixtures));
+    const files = { 'config.json': await read('config.json'), 'tokenizer.json': Buffer.from('{}') };
+    const content = file === 'model.safetensors' ? await read(file) : graph;
+    server.addRepository('team/reranker', 'b'.repeat(40), { ...files, [file]: content });
     const options = { inputPriceUsd: 0.5 };
     const { manifest } = await draftManifest('hf:team/reranker', { hubEndpoint: server.url }, options);
     expect(manifest).toMatchObject({
       ...{ type: 'rerank', family: 'cross-encoder', converter, graphFile: file.replace('safetensors', 'onnx') },
-      kindMembers: { maxInputTokens: 512 },
+      kindMembers: { maxInputTokens: 258 },
       pricing: { input: { usd: 0.5, diem: 0.5 } },
     });
     expect(manifest.pricing).not.toHaveProperty('output');

@@ -14,12 +14,14 @@ export {
   type WeightSource,
 } from './convert/decoder/index.js';
 export { type WeightFormat, weightFormats } from './convert/conversion-options.js';
+export { decoderPurposes } from './convert/decoder/decoder-purpose.js';
+export { sentencePoolings } from './convert/sentence/sentence-head.js';
 export { convertModel } from './convert/index.js';
 export { bytesOf, GraphBuilder, type OnnxGraph, writeOnnxModel } from './onnx/index.js';
 export { type InstalledModel, listInstalledModels, readInstalledModel } from './installed-models.js';
 export { createProgressReporter, formatBytes } from './pull/progress-reporter.js';
 export { type FileLockOptions, withFileLock } from './pull/file-lock.js';
-export type { Draft, DraftFacts } from './draft.js';
+export type { Draft, DraftFacts, DraftOptions } from './draft.js';
 export { draftManifest } from './draft-manifest.js';
 export { removeInstalledModel } from './pull/remove-model.js';
 export { unpinnedSources } from './source/pinned-source.js';

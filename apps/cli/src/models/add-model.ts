@@ -3,7 +3,14 @@ import { resolve } from 'node:path';
 import { stringify } from 'yaml';
 import { PlatformError } from '#common';
 import type { ModelManifest } from '#model-registry/manifest';
-import { type Draft, draftManifest, type WeightFormat, weightFormats } from '#model-store';
+import {
+  decoderPurposes,
+  type Draft,
+  draftManifest,
+  sentencePoolings,
+  type WeightFormat,
+  weightFormats,
+} from '#model-store';
 import { catalogueDraft, type CatalogueEntry, loadCatalogue } from '#model-store/catalogue';
 import type { CliContext } from '../cli-context.js';
 import { baseFinder } from './adapter-base.js';
@@ -21,6 +28,8 @@ export interface AddOptions {
   weights?: string;
   base?: string;
   context?: string;
+  purpose?: string;
+  pooling?: string;
   pool?: string;
   register?: boolean;
   pull?: boolean;
@@ -45,6 +54,8 @@ export async function addModel(context: CliContext, source: string, options: Add
     outputPriceUsd: priceOf(options.outputPrice, '--output-price'),
     weights: weightsOf(options.weights),
     contextLength: contextOf(options.context),
+    purpose: choiceOf('--purpose', options.purpose, decoderPurposes),
+    pooling: choiceOf('--pooling', options.pooling, sentencePoolings),
     findBase: baseFinder(context, options.base),
   });
   if (options.base !== undefined && draft.manifest.adapterOf === undefined) {
@@ -117,6 +128,17 @@ function weightsOf(text: string | undefined): WeightFormat | undefined {
   if (text === undefined) return undefined;
   const found = weightFormats.find((each) => each === text);
   if (!found) throw new PlatformError('INVALID_REQUEST', `--weights must be one of ${weightFormats.join(', ')}.`);
+  return found;
+}
+
+function choiceOf<Choice extends string>(
+  option: string,
+  text: string | undefined,
+  choices: readonly Choice[],
+): Choice | undefined {
+  if (text === undefined) return undefined;
+  const found = choices.find((each) => each === text);
+  if (!found) throw new PlatformError('INVALID_REQUEST', `${option} must be one of ${choices.join(', ')}.`);
   return found;
 }
 

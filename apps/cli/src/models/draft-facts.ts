@@ -50,7 +50,8 @@ export function assertFitsMachine({ manifest, facts }: Draft): void {
   if (needed <= usable) return;
   const sizes = `it needs ${formatBytes(needed)}, and models may use ${formatBytes(usable)} of this machine's memory`;
   const elsewhere = 'add it with --register and install it on a larger worker';
-  const ways = facts.decoder === null ? elsewhere : `choose smaller --weights or --context, or ${elsewhere}`;
+  const isConverted = manifest.converter.options?.['weights'] !== undefined;
+  const ways = !isConverted ? elsewhere : `choose smaller --weights or --context, or ${elsewhere}`;
   throw new PlatformError('INVALID_REQUEST', `${manifest.id} does not fit one device: ${sizes}; ${ways}.`);
 }
 

@@ -1,5 +1,7 @@
 import { emitBertEncoder } from './bert/bert-encoder.js';
 import { bertTypes, openBertFiles, readJson } from './bert/bert-files.js';
+import type { ClassifierHead } from './bert/classifier-head.js';
+import type { EncoderHead } from './bert/encoder-head.js';
 import { configFile, type EncoderConfig, EncoderSettings } from './bert/encoder-config.js';
 import { emitRotaryEncoder } from './bert/rotary-encoder.js';
 import { openRotaryFiles, rotaryTypes } from './bert/rotary-files.js';
@@ -9,6 +11,10 @@ import { converterVersions } from './converter-versions.js';
 import { filesBelow } from '../files-below.js';
 import type { OnnxGraph } from '../onnx/index.js';
 import { OutputFolder } from './output-folder.js';
+import type { SafetensorsFile } from './bert/safetensors-file.js';
+import { filesBelowFolder } from './safetensors/model-files.js';
+import { openSentenceHead } from './sentence/dense-weights.js';
+import { readSentenceLayout } from './sentence/sentence-layout.js';
 
 const tokenizerFile = 'tokenizer.json';
 /** Names the shards of the input. */
@@ -26,7 +32,8 @@ interface EncoderTokenizerFile {
 /**
  * Converts a text encoder from PyTorch (`model.safetensors` or its shards, `config.json`, `tokenizer.json`) to a graph in float32,
  * whatever the type of its weights: BERT, RoBERTa, XLM-R, CamemBERT, MPNet, Nomic, GTE and ModernBERT. A model with a
- * classifier of one class becomes a cross-encoder, with `logits` as output. With dynamic quantisation, a text's vector
+ * classifier of one class becomes a cross-encoder, with `logits` as output. Layers behind the pooling are part of the graph, which
+ * then returns `sentence_embedding`. With dynamic quantisation, a text's vector
  * would depend on its batch (docs/decisions/embeddings-in-float32.md). Other JSON files, such as those of
  * sentence-transformers, are copied. No options.
  */
@@ -64,16 +71,50 @@ async function openEncoder(folder: string): Promise<OpenEncoder> {
   const settings = new EncoderSettings(await readJson<EncoderConfig>(folder, configFile));
   if (rotaryTypes.includes(settings.type)) {
     const { shape, weights, head } = await openRotaryFiles(folder, settings);
-    const graph = (): OnnxGraph => emitRotaryEncoder(shape, weights, head);
-    return { graph, positions: shape.positions, close: () => weights.source.close() };
+    const { source } = weights;
+    return withHead(folder, { shape, source, head }, (behind) => emitRotaryEncoder(shape, weights, behind));
   }
   if (!bertTypes.includes(settings.type)) {
     const known = [...bertTypes, ...rotaryTypes].join(', ');
     throw settings.refuse(`its model_type is ${settings.type}, not one of ${known}`);
   }
   const { shape, weights, head } = await openBertFiles(folder, bertTypes);
-  const graph = (): OnnxGraph => emitBertEncoder(shape, weights, head);
-  return { graph, positions: shape.positions, close: () => weights.source.close() };
+  const { source } = weights;
+  return withHead(folder, { shape, source, head }, (behind) => emitBertEncoder(shape, weights, behind));
+}
+
+interface EncoderFiles {
+  shape: { hiddenSize: number; positions: number };
+  source: SafetensorsFile;
+  head: ClassifierHead | null;
+}
+
+/** Adds the layers behind the pooling, where the model has any. */
+async function withHead(
+  folder: string,
+  { shape, source, head }: EncoderFiles,
+  emit: (behind: EncoderHead | null) => OnnxGraph,
+): Promise<OpenEncoder> {
+  const { positions, hiddenSize: size } = shape;
+  if (head !== null) {
+    return { graph: () => emit({ kind: 'classifier', head }), positions, close: () => source.close() };
+  }
+  try {
+    const files = await filesBelowFolder(folder);
+    const layout = await readSentenceLayout(files);
+    if (layout?.kind !== 'embedding' || layout.dense.length === 0) {
+      return { graph: () => emit(null), positions, close: () => source.close() };
+    }
+    const opened = await openSentenceHead(files, { ...layout, size });
+    const close = async (): Promise<void> => {
+      await opened.close();
+      await source.close();
+    };
+    return { graph: () => emit({ kind: 'sentence', head: opened.head }), positions, close };
+  } catch (error) {
+    await source.close();
+    throw error;
+  }
 }
 
 /** The special tokens of BERT, or those of RoBERTa where the tokenizer has them. */

@@ -16,13 +16,16 @@ import type { ConversionRequest, ConversionResult } from './conversion.js';
 import { converterVersions } from './converter-versions.js';
 import { configJson } from './decoder/config-json.js';
 import { checkContext } from './decoder/context-limit.js';
+import type { DecoderPurpose } from './decoder/decoder-purpose.js';
 import type { LinearFormat } from './decoder/linear-layer.js';
 import { SourceDecoder } from './decoder/source-decoder.js';
 import { invalidFile, quoted } from './invalid-file.js';
 import { OutputFolder } from './output-folder.js';
 import { HubCheckpoint } from './safetensors/hub-checkpoint.js';
-import { filesOfFolder, type ModelFiles, readJsonObject } from './safetensors/model-files.js';
+import { filesBelowFolder, readJsonObject } from './safetensors/model-files.js';
 import { readEndTokens } from './safetensors/end-tokens.js';
+import { openHubPoolingModel, type OpenedModel, withinVocabulary } from './sentence/hub-pooling-model.js';
+import { poolingOptionNames, readPoolingOptions } from './sentence/pooling-options.js';
 
 const tokenizerFile = 'tokenizer.json';
 /** Keeps every value of MXFP4. */
@@ -39,29 +42,38 @@ const textFiles = ['tokenizer_config.json', 'special_tokens_map.json', 'chat_tem
  * Options: `weights` is `stored` (default: float32, packed layers as they are, MXFP4 as `int8` with the same values), or `int4`, `int8`, `int8-channel` or
  * `float32` as of GGUF files. `headWeights` is the same for the output layer; its default is `int8` if the others are
  * `int4`. `blockSize`, `layout` and `contextLength` are those of GGUF files.
+ *
+ * `purpose` is `text` (default), `embedding` or `rerank`. `pooling` of an embedding model is `mean`, `cls`, `last` or `max`;
+ * default: as `modules.json` says. `trueToken` and `falseToken` of a reranker are the tokens whose logits are compared.
  */
 export async function convertSafetensors(request: ConversionRequest): Promise<ConversionResult> {
   const { options } = request;
-  refuseUnknownOptions(options, ['weights', 'headWeights', 'blockSize', 'layout', 'contextLength']);
+  const names = ['weights', 'headWeights', 'blockSize', 'layout', 'contextLength', ...poolingOptionNames];
+  refuseUnknownOptions(options, names);
+  const pooling = readPoolingOptions(options);
   const formats = readFormats(options);
   const contextLength = integerOption(options, 'contextLength');
   const { emitDecoder, suffix } = chooseLayout(options);
-  const files = await filesOfFolder(request.inputFolder);
+  const files = await filesBelowFolder(request.inputFolder);
   const output = new OutputFolder(request);
-  const checkpoint = await HubCheckpoint.open(files);
+  const checkpoint = await HubCheckpoint.open(files, pooling.purpose);
   try {
-    const decoder = SourceDecoder.open(checkpoint.source, contextLength);
+    const decoder = SourceDecoder.open(checkpoint.source, contextLength, pooling.purpose);
     checkContext('config.json', decoder.shape);
     if (formats.keepsPacked) await checkpoint.keepPacked();
-    await output.writing(async () => {
-      await writeTextFiles({ files, output, checkpoint, decoder });
-      const { linear, head, embedding } = formats;
-      const keepsMxfp4 = formats.isStored && checkpoint.hasMxfp4;
-      const formatOf = (layer: string) => (keepsMxfp4 && expertPattern.test(layer) ? mxfp4Format : linear);
-      await output.writeGraph(
-        emitDecoder({ shape: decoder.shape, weights: decoder, linear, formatOf, head, embedding }),
-      );
-    });
+    const opened = await openHubPoolingModel({ files, checkpoint, decoder }, pooling);
+    try {
+      await output.writing(async () => {
+        await writeTextFiles({ files, output, checkpoint, decoder }, pooling.purpose);
+        const { linear, head, embedding } = formats;
+        const keepsMxfp4 = formats.isStored && checkpoint.hasMxfp4;
+        const formatOf = (layer: string) => (keepsMxfp4 && expertPattern.test(layer) ? mxfp4Format : linear);
+        const emit = opened?.emitDecoder ?? emitDecoder;
+        await output.writeGraph(emit({ shape: decoder.shape, weights: decoder, linear, formatOf, head, embedding }));
+      });
+    } finally {
+      await opened?.close();
+    }
   } finally {
     await checkpoint.close();
   }
@@ -85,17 +97,18 @@ function readFormats(options: ConversionRequest['options']) {
   };
 }
 
-interface TextFiles {
-  files: ModelFiles;
+interface TextFiles extends OpenedModel {
   output: OutputFolder;
-  checkpoint: HubCheckpoint;
-  decoder: SourceDecoder;
 }
 
-async function writeTextFiles({ files, output, checkpoint, decoder }: TextFiles): Promise<void> {
-  const tokenizer = await readJsonObject(files, tokenizerFile);
+async function writeTextFiles(
+  { files, output, checkpoint, decoder }: TextFiles,
+  purpose: DecoderPurpose,
+): Promise<void> {
+  const stored = await readJsonObject(files, tokenizerFile);
+  const tokenizer = purpose === 'text' ? stored : withinVocabulary(stored, decoder.shape.vocabularySize);
   refuseLargerVocabulary(tokenizer, decoder.shape.vocabularySize);
-  await checkHubTemplate(files);
+  if (purpose === 'text') await checkHubTemplate(files);
   const { generation, bosTokenId, eosTokenIds } = await readEndTokens(files, [checkpoint.config, checkpoint.whole]);
   const { modelType, className } = decoder.architecture;
   await output.writeJson(
@@ -103,7 +116,8 @@ async function writeTextFiles({ files, output, checkpoint, decoder }: TextFiles)
     configJson(decoder.shape, { modelType, architecture: className, bosTokenId, eosTokenIds }),
   );
   await output.writeJson('generation_config.json', { ...generation, eos_token_id: eosTokenIds });
-  await output.copy(tokenizerFile);
+  if (tokenizer === stored) await output.copy(tokenizerFile);
+  else await output.writeJson(tokenizerFile, tokenizer);
   for (const name of textFiles) if (files.names.has(name)) await output.copy(name);
 }
 

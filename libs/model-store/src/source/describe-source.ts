@@ -6,15 +6,17 @@ import type { ManifestFile } from '#model-registry/manifest';
 import { parseShardName } from '../convert/gguf/shard-names.js';
 import type { ModelFiles } from '../convert/safetensors/model-files.js';
 import { describeAdapter, holdsAdapter, isAdapterFile } from './adapter-description.js';
+import { checkEncoder } from './check-encoder.js';
 import { chooseGguf } from './choose-gguf.js';
-import { describeGguf } from './gguf-description.js';
+import { describeGgufContent } from './gguf-encoder-description.js';
 import { convertedEncoder, holdsEncoderWeights, isEncoderFile, readSentencePrompts } from './encoder-weights.js';
 import { selectHubFiles } from './hub-files.js';
 import { hubFile, listRepository, pin, type HubRepository } from './hub.source.js';
 import { describeLocal } from './describe-local.js';
 import { readNpmOptions } from './npm-settings.js';
 import type { NpmPackage } from './npm.source.js';
-import { describeSafetensors, holdsCheckpoint, isCheckpointFile } from './safetensors-description.js';
+import { describeSentence, type PoolingChoice } from './pooling-model.js';
+import { describeSafetensors, holdsCheckpoint, isWanted } from './safetensors-description.js';
 import { pullError } from './pull-error.js';
 import type { SourceDescription } from './source-description.js';
 import type { SourceSettings } from './source-settings.js';
@@ -24,36 +26,39 @@ import { WebFile } from './web-file.js';
 import { fetchWebText } from './web-request.js';
 
 const generationFile = 'generation_config.json';
-const sentenceFile = 'config_sentence_transformers.json';
-const readFiles = new Set(['config.json', generationFile, sentenceFile]);
+const readFiles = /^(?:config|generation_config|config_sentence_transformers|modules|\d+_\w+\/config)\.json$/;
 
 /**
  * Inspects a source without a manifest: `hf:<repository>[@revision][:file.gguf]`, `npm:`, `file:` or `https:`. Of a GGUF
  * file only the header is read. Fails with `MODEL_PULL_FAILED` if it holds no text model that can be served.
  */
-export async function describeSource(text: string, settings: SourceSettings): Promise<SourceDescription> {
+export async function describeSource(
+  text: string,
+  settings: SourceSettings,
+  choice: PoolingChoice = {},
+): Promise<SourceDescription> {
   const [, repository, file] = /^(hf:[^:]+):(.+)$/.exec(text) ?? [];
   const uri = parseSourceUri(repository ?? text);
-  if (uri.kind === 'hf') return describeHub(uri, settings, file);
-  if (uri.kind === 'npm') return describeNpm(uri, settings);
+  if (uri.kind === 'hf') return describeHub(uri, { settings, choice, file });
+  if (uri.kind === 'npm') return describeNpm(uri, settings, choice);
   if (uri.kind === 'pypi') {
     throw pullError(
       `${text} is packed, and nothing of it can be read in advance. Write a manifest: docs/operate/models.md.`,
     );
   }
-  if (uri.kind === 'file') return describeLocal(uri.path);
-  return describeWeb(uri.url);
+  if (uri.kind === 'file') return describeLocal(uri.path, choice);
+  return describeWeb(uri.url, choice);
 }
 
-async function describeWeb(url: URL): Promise<SourceDescription> {
+async function describeWeb(url: URL, choice: PoolingChoice): Promise<SourceDescription> {
   const name = nameOf(url);
   if ((parseShardName(name)?.count ?? 1) > 1) {
     throw pullError(`${url.host}${url.pathname} is one part of a split model; fetch all parts and add them as files.`);
   }
   const file = await WebFile.open({ url }, name);
-  const gguf = await describeGguf([file]);
+  const content = await describeGgufContent([file], choice);
   const files = [{ path: file.name, bytes: file.bytes }];
-  return { format: 'gguf', source: { uri: url.href, files }, name: withoutEnding(file.name), gguf };
+  return { ...content, source: { uri: url.href, files }, name: withoutEnding(file.name) };
 }
 
 function nameOf(url: URL): string {
@@ -62,7 +67,17 @@ function nameOf(url: URL): string {
   throw pullError(`${url.host}${url.pathname} is no .gguf file. For other files of the web, write a manifest.`);
 }
 
-async function describeHub(hub: HubRepository, settings: SourceSettings, file?: string): Promise<SourceDescription> {
+/** What a hub is asked for, and what the operator says about it. */
+interface HubRequest {
+  settings: SourceSettings;
+  choice: PoolingChoice;
+}
+
+async function describeHub(
+  hub: HubRepository,
+  { file, ...request }: HubRequest & { file?: string },
+): Promise<SourceDescription> {
+  const { settings } = request;
   const pinned = await pin(hub, settings);
   const entries = await listRepository(pinned, settings);
   const name = hub.repository;
@@ -72,16 +87,16 @@ async function describeHub(hub: HubRepository, settings: SourceSettings, file?: 
   );
   if (found !== null) {
     const wanted = found.map((path) => ({ path }));
-    return describeHubGguf(pinned, selectHubFiles(wanted, entries, name), settings);
+    return describeHubGguf(pinned, selectHubFiles(wanted, entries, name), request);
   }
   const paths = entries.map(({ path }) => path);
   if (holdsAdapter(paths)) return describeHubAdapter(pinned, entries, settings);
   // Weights without a configuration are refused there, with what is missing.
   const isUnconfigured = !paths.includes('config.json') && holdsCheckpoint(paths);
-  if (isUnconfigured) return describeHubCheckpoint(pinned, entries, settings);
+  if (isUnconfigured) return describeHubCheckpoint(pinned, entries, request);
   const config = await readHubJson(pinned, 'config.json', settings);
-  if (holdsEncoderWeights(paths, config)) return describeHubEncoder(pinned, { paths, entries, config }, settings);
-  if (holdsCheckpoint(paths)) return describeHubCheckpoint(pinned, entries, settings);
+  if (holdsEncoderWeights(paths, config)) return describeHubEncoder(pinned, { paths, entries, config }, request);
+  if (holdsCheckpoint(paths)) return describeHubCheckpoint(pinned, entries, request);
   const kind = kindOf(config, `hf:${name}`);
   const graphFile = requireGraph(paths, kind, `hf:${name}`);
   const hasGeneration = entries.some(({ path }) => path === generationFile);
@@ -93,6 +108,11 @@ async function describeHub(hub: HubRepository, settings: SourceSettings, file?: 
     kind,
     graphFile,
     config,
+    sentence: await describeSentence(filesOfHub(pinned, entries, settings), {
+      where: `hf:${name}`,
+      choice: request.choice,
+      kind,
+    }),
     prompts,
     generation: hasGeneration ? await readHubJson(pinned, generationFile, settings) : {},
     license: null,
@@ -102,30 +122,36 @@ async function describeHub(hub: HubRepository, settings: SourceSettings, file?: 
 async function describeHubGguf(
   hub: HubRepository,
   files: ManifestFile[],
-  settings: SourceSettings,
+  { settings, choice }: HubRequest,
 ): Promise<SourceDescription> {
   const path = files[0]?.path ?? '';
   const opened = files.map((file) => WebFile.open(hubFile(hub, file.path, settings), file.path));
-  const gguf = await describeGguf(await Promise.all(opened));
+  const content = await describeGgufContent(await Promise.all(opened), choice);
   // The converter reads the files of one folder.
   const flat = files.map((file) => (file.path.includes('/') ? { ...file, as: lastPart(file.path) } : file));
   const source = { uri: `hf:${hub.repository}@${hub.revision}`, files: flat };
-  return { format: 'gguf', source, name: withoutEnding(lastPart(path)), gguf };
+  return { ...content, source, name: withoutEnding(lastPart(path)) };
 }
 
 async function describeHubEncoder(
   hub: HubRepository,
   { paths, entries, config }: { paths: string[]; entries: ListFileEntry[]; config: Record<string, unknown> },
-  settings: SourceSettings,
+  { settings, choice }: HubRequest,
 ): Promise<SourceDescription> {
+  const where = `hf:${hub.repository}`;
+  const kind = kindOf(config, where);
+  const hubFiles = filesOfHub(hub, entries, settings);
+  const sentence = await describeSentence(hubFiles, { where, choice, kind, converts: true });
+  await checkEncoder(hubFiles, config);
   const files = paths.filter(isEncoderFile).map((path) => ({ path }));
   return {
     format: 'onnx',
     ...convertedEncoder,
     source: { uri: `hf:${hub.repository}@${hub.revision}`, files: selectHubFiles(files, entries, hub.repository) },
     name: lastPart(hub.repository),
-    kind: kindOf(config, `hf:${hub.repository}`),
+    kind,
     config,
+    sentence,
     prompts: await readSentencePrompts(paths, (path) => readHubJson(hub, path, settings)),
     generation: {},
     license: null,
@@ -153,11 +179,11 @@ function filesOfHub(hub: HubRepository, entries: ListFileEntry[], settings: Sour
 async function describeHubCheckpoint(
   hub: HubRepository,
   entries: ListFileEntry[],
-  settings: SourceSettings,
+  { settings, choice }: HubRequest,
 ): Promise<SourceDescription> {
   const where = `hf:${hub.repository}`;
-  const wanted = entries.filter(({ path }) => isCheckpointFile(path)).map(({ path }) => ({ path }));
-  const checkpoint = await describeSafetensors(filesOfHub(hub, entries, settings), where);
+  const checkpoint = await describeSafetensors(filesOfHub(hub, entries, settings), where, choice);
+  const wanted = entries.filter(({ path }) => isWanted(path, checkpoint)).map(({ path }) => ({ path }));
   const source = { uri: `${where}@${hub.revision}`, files: selectHubFiles(wanted, entries, hub.repository) };
   return { format: 'safetensors', source, name: lastPart(hub.repository), checkpoint };
 }
@@ -172,7 +198,11 @@ async function readHubJson(
   return parseJson(text, path, `hf:${hub.repository}`);
 }
 
-async function describeNpm(pack: NpmPackage, settings: SourceSettings): Promise<SourceDescription> {
+async function describeNpm(
+  pack: NpmPackage,
+  settings: SourceSettings,
+  choice: PoolingChoice,
+): Promise<SourceDescription> {
   const spec = `${pack.name}@${pack.version}`;
   const options = settings.npm ?? (await readNpmOptions());
   const manifest = await pacote.manifest(spec, options).catch((error: Error) => {
@@ -193,13 +223,14 @@ async function describeNpm(pack: NpmPackage, settings: SourceSettings): Promise<
     kind,
     graphFile,
     config,
+    sentence: await describeSentence(filesOfTexts(texts), { where: `npm:${spec}`, choice, kind }),
     prompts: await readSentencePrompts(paths, async (path) => parseJson(texts.get(path) ?? '{}', path, `npm:${spec}`)),
     generation: parseJson(texts.get(generationFile) ?? '{}', generationFile, `npm:${spec}`),
     license: licenseOf(manifest),
   };
 }
 
-/** Reads every file of a package with size and sha256, and the texts in `readFiles`. Writes nothing. */
+/** Reads every file of a package with size and sha256, and the texts that match `readFiles`. Writes nothing. */
 async function listTarball(
   spec: string,
   options: object,
@@ -231,12 +262,23 @@ function readEntry(entry: ReadEntry, files: ManifestFile[], texts: Map<string, s
   const chunks: Buffer[] = [];
   entry.on('data', (chunk: Buffer) => {
     hash.update(chunk);
-    if (readFiles.has(path)) chunks.push(chunk);
+    if (readFiles.test(path)) chunks.push(chunk);
   });
   entry.on('end', () => {
     files.push({ path, bytes: entry.size, sha256: hash.digest('hex') });
-    if (readFiles.has(path)) texts.set(path, Buffer.concat(chunks).toString('utf8'));
+    if (readFiles.test(path)) texts.set(path, Buffer.concat(chunks).toString('utf8'));
   });
+}
+
+/** Files of a package that were read when it was listed. */
+function filesOfTexts(texts: ReadonlyMap<string, string>): ModelFiles {
+  const open = (name: string) => {
+    const content = Buffer.from(texts.get(name) ?? '');
+    const read = (position: number, length: number) =>
+      Promise.resolve(Uint8Array.from(content.subarray(position, position + length)));
+    return Promise.resolve({ name, bytes: content.length, read });
+  };
+  return { names: new Set(texts.keys()), open };
 }
 
 function licenseOf(manifest: object): string | null {

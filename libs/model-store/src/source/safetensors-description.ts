@@ -7,6 +7,7 @@ import { type ModelFiles, readJsonObject } from '../convert/safetensors/model-fi
 import { countFormats } from './converted-formats.js';
 import { type GgufDescription, sizesOf } from './gguf-description.js';
 import { pullError } from './pull-error.js';
+import { describeHubPoolingModel, isPoolingFile, type PoolingChoice } from './pooling-model.js';
 
 /** What a checkpoint holds, by its configuration and headers. */
 export interface SafetensorsDescription extends GgufDescription {
@@ -23,6 +24,11 @@ export function isCheckpointFile(path: string): boolean {
   return weightsPattern.test(path) || textPattern.test(path);
 }
 
+/** True for the files of a model that its conversion reads. */
+export function isWanted(path: string, { poolingModel }: Pick<SafetensorsDescription, 'poolingModel'>): boolean {
+  return isCheckpointFile(path) || (poolingModel !== null && isPoolingFile(path));
+}
+
 /** True if there are safetensors, and no graph that runs as it is. */
 export function holdsCheckpoint(paths: readonly string[]): boolean {
   return paths.some((path) => path.endsWith('.safetensors')) && !paths.some((path) => path.endsWith('.onnx'));
@@ -32,12 +38,17 @@ export function holdsCheckpoint(paths: readonly string[]): boolean {
  * Reads the configuration and the headers only. Fails with `INVALID_MODEL` for what the converter would refuse too, and
  * with `MODEL_PULL_FAILED` for folders of something else.
  */
-export async function describeSafetensors(files: ModelFiles, where: string): Promise<SafetensorsDescription> {
+export async function describeSafetensors(
+  files: ModelFiles,
+  where: string,
+  choice: PoolingChoice = {},
+): Promise<SafetensorsDescription> {
   requireWholeModel(files, where);
-  const checkpoint = await HubCheckpoint.open(files);
+  const poolingModel = await describeHubPoolingModel(files, { where, choice });
+  const checkpoint = await HubCheckpoint.open(files, poolingModel?.purpose);
   try {
     const { config, hasMxfp4 } = checkpoint;
-    const { shape } = SourceDecoder.open(checkpoint.source);
+    const { shape } = SourceDecoder.open(checkpoint.source, undefined, poolingModel?.purpose);
     const stored = checkpoint.stored();
     const sizes = sizesOf(shape, stored.parameters);
     return {
@@ -55,7 +66,8 @@ export async function describeSafetensors(files: ModelFiles, where: string): Pro
         head: { kind: 'float32' },
         embedding: 'float32',
       },
-      hasChatTemplate: await checkHubTemplate(files),
+      hasChatTemplate: poolingModel === null && (await checkHubTemplate(files)),
+      poolingModel,
       ...sizes,
       maxContextLength: stretchedContext(checkpoint.source) ?? shape.contextLength,
       generation: files.names.has(generationFile) ? await readJsonObject(files, generationFile) : {},

@@ -37,6 +37,8 @@ export interface Architecture {
   windowRotary?: { base?: number };
   /** Layers that do not rotate: every n-th, or those that see the whole context. */
   unrotated?: { every: number } | 'whole-context';
+  /** Every token sees the whole text: the model gives embeddings, and writes none. */
+  bidirectional?: true;
   /** Present: the model may have experts, or must have them. */
   experts?: 'allowed' | 'required';
   /** One expert more computes every token. */
@@ -166,6 +168,18 @@ export const architectures: Readonly<Record<string, Architecture>> = {
     attentionScale: scaleOfLargest(62),
     wholeContextEvery: 6,
     windowRotary: { base: 10000 },
+  },
+  'gemma-embedding': {
+    models: 'EmbeddingGemma (embeddings)',
+    modelType: 'gemma3_text',
+    className: 'Gemma3TextModel',
+    rotaryPairs: 'halves',
+    activation: 'gelu-tanh',
+    scaledEmbedding: true,
+    normPlacement: 'both',
+    wholeContextEvery: 6,
+    windowRotary: { base: 10000 },
+    bidirectional: true,
   },
   glm4: {
     models: 'GLM 4 (0414)',
