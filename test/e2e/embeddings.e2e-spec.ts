@@ -46,7 +46,7 @@ function open(transport: Transport): void {
       }),
     ];
     const published = new URL('tiny-qwen3-embedding/', embeddingFixtures);
-    manifests.push(await installDrafted(home, published, { id: decoderModel, converter: 'safetensors/2' }));
+    manifests.push(await installDrafted(home, published, { id: decoderModel }));
     platform = await startPlatform({ engine: 'text', home, manifests, transport });
     client = new OpenAI({ apiKey: platform.inferenceKey, baseURL: platform.baseUrl, maxRetries: 0 });
   });

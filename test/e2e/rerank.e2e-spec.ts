@@ -42,7 +42,7 @@ beforeAll(async () => {
   ];
   const published = new URL('tiny-qwen3-reranker/', rerankerFixtures);
   const pricing = { input: { usd: 1, diem: 1 } };
-  manifests.push(await installDrafted(home, published, { id: promptModel, converter: 'safetensors/2', pricing }));
+  manifests.push(await installDrafted(home, published, { id: promptModel, pricing }));
   platform = await startPlatform({ engine: 'text', home, manifests });
 });
 afterAll(async () => {

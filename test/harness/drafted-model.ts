@@ -22,7 +22,7 @@ export async function convertDrafted(
   fixture: URL,
   home: string,
   options: DraftOptions = {},
-): Promise<{ manifest: ModelManifest; directory: string }> {
+): Promise<{ manifest: ModelManifest; directory: string; converter: string }> {
   const path = fileURLToPath(fixture);
   const name = basename(path);
   const inputFolder = join(home, `${name}-input`);
@@ -37,17 +37,17 @@ export async function convertDrafted(
   const { manifest } = await draftManifest(`file:${isFile ? join(inputFolder, name) : inputFolder}`, {}, options);
   const { kind, options: converterOptions = {} } = manifest.converter;
   if (kind === 'none') throw new Error(`${name} needs no conversion.`);
-  await convertModel({ kind, options: converterOptions, inputFolder, outputFolder: directory });
-  return { manifest, directory };
+  const { converter } = await convertModel({ kind, options: converterOptions, inputFolder, outputFolder: directory });
+  return { manifest, directory, converter };
 }
 
 /** Installs such a model at `<home>/models/<id>`, with members of its manifest replaced. */
 export async function installDrafted(
   home: string,
   fixture: URL,
-  { converter, ...changes }: Partial<Omit<ModelManifest, 'converter'>> & { id: string; converter: string },
+  changes: Partial<ModelManifest> & { id: string },
 ): Promise<ModelManifest> {
-  const { manifest, directory } = await convertDrafted(fixture, home);
+  const { manifest, directory, converter } = await convertDrafted(fixture, home);
   const changed = { ...manifest, ...changes };
   return await installFixture(home, { id: changes.id, converter }, async (folder) => {
     await cp(directory, folder, { recursive: true });
