@@ -24,9 +24,9 @@ const entries = [
   '^libs/billing/src/usage/index[.]ts$',
   '^libs/jobs/src/(inspection|store-checks)/index[.]ts$',
   '^libs/queue/src/nest/job-results/index[.]ts$',
-  '^libs/model-registry/src/manifest/index[.]ts$',
+  '^libs/model-registry/src/(installations|manifest)/index[.]ts$',
   '^libs/payments/src/(checks|execution)/index[.]ts$',
-  '^libs/model-store/src/(adapter|catalogue|memory)/index[.]ts$',
+  '^libs/model-store/src/(adapter|catalogue|memory|reference)/index[.]ts$',
   '^libs/inference/src/(host|output|tasks)/index[.]ts$',
   '^libs/tee/src/sealing/index[.]ts$',
 ];

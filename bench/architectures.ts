@@ -10,6 +10,7 @@ import {
   llama,
   type ModelSize,
   modelSizes,
+  stateCases,
 } from './architectures/cases.js';
 import { startRandomModel } from './architectures/random-model.js';
 import {
@@ -119,7 +120,7 @@ async function compareActive(models: readonly ArchitectureCase[]): Promise<Measu
 const measured: Measured[] = [];
 try {
   const base = await open(llama);
-  for (const model of [control, ...denseCases, ...expertCases(size)].filter(isWanted))
+  for (const model of [control, ...denseCases, ...stateCases(size), ...expertCases(size)].filter(isWanted))
     measured.push(await compare(base, model));
   await base.close();
   const active = activeCases(size).filter(isWanted);

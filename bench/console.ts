@@ -11,8 +11,8 @@ import { fillUsage } from './usage/fill-usage.js';
 const options = benchOptions(
   `npm run bench -- console [options]
 
-What the console asks of an api: sums of usage over a year, each of other days, and the processor time of the api while
-browsers keep the overview open, beside that of the same api without them.`,
+Measures the load of the console on an api: sums of usage over a year, each of other days, and the processor time of the
+api while browsers keep the overview open, beside that of the same api without them.`,
   {
     requests: { value: 'N', about: 'requests of the account in the year', default: 1_000_000 },
     tabs: { value: 'N', about: 'open pages', default: 10 },

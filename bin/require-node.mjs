@@ -3,6 +3,8 @@ export function requireNode(version = process.versions.node) {
   const [major = 0, minor = 0] = version.split('.').map(Number);
   const isSupported = (major === 20 && minor >= 19) || (major === 22 && minor >= 12) || major >= 24;
   if (isSupported) return;
-  console.error(`Sluice needs Node 20.19, 22.12, 24 or newer; this is ${version}.`);
+  console.error(
+    `Sluice needs Node 20.19, 22.12, 24 or newer; this is ${version}. Install one of them, such as with: nvm install 24`,
+  );
   process.exit(1);
 }

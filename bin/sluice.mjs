@@ -5,6 +5,7 @@ import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { requireNode } from './require-node.mjs';
+import { trimRuntime } from './trim-runtime.mjs';
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const [command, ...rest] = process.argv.slice(2);
@@ -35,8 +36,10 @@ async function runApp(app) {
 async function start() {
   if (rest.includes('--help') || rest.includes('-h')) return console.log(startUsage);
   if (rest.length > 0) fail(`sluice start takes no arguments, not "${rest.join(' ')}".\n\n${startUsage}`);
-  if (isClone) await import('../scripts/start.mjs');
-  else await runApp('local');
+  if (isClone) return import('../scripts/start.mjs');
+  // Only the first start finds something to delete.
+  trimRuntime();
+  await runApp('local');
 }
 
 async function buildClone() {

@@ -7,6 +7,7 @@ FROM ${NODE_IMAGE} AS build
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
 COPY apps/console/package.json apps/console/
+COPY examples/package.json examples/
 # No package needs its install scripts (package.json, allowScripts). The lockfile alone determines what is installed.
 RUN npm ci --ignore-scripts --no-audit --no-fund
 COPY . .
@@ -14,7 +15,7 @@ RUN node scripts/build.mjs
 
 FROM ${NODE_IMAGE} AS packages
 WORKDIR /app
-# The package.json of the console is missing on purpose: npm then installs nothing that only its build needs.
+# The package.json files of the workspaces are missing on purpose: npm then installs nothing that only they need.
 COPY package.json package-lock.json .npmrc ./
 RUN npm ci --omit=dev --ignore-scripts --no-audit --no-fund
 COPY docker/prune-packages.mjs docker/

@@ -11,6 +11,8 @@ const allowed = [
   /^bin\/[\w-]+\.mjs$/,
   /^dist\/\.built$/,
   /^dist\/(apps|libs)\/.*\.js$/,
+  /^dist\/vendor\/prisma-client\/([\w.-]+\.(mjs|wasm)|LICENSE)$/,
+  /^dist\/vendor\/packages\/([\w-]+\.js|LICENSES\.txt)$/,
   /^dist\/console\/(index\.html|assets\/[\w-]+\.(js|css|svg))$/,
   /^models\//,
   /^prisma\/migrations\//,
@@ -28,6 +30,7 @@ const forbidden = [
 const required = [
   'bin/sluice.mjs',
   'bin/require-node.mjs',
+  'bin/trim-runtime.mjs',
   'dist/.built',
   ...['api', 'cli', 'local', 'ops', 'worker'].map((app) => `dist/apps/${app}/src/main.js`),
   'dist/libs/platform/src/prisma/generated/client.js',

@@ -4,6 +4,7 @@ import { existsSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { requireNode } from '../bin/require-node.mjs';
+import { trimRuntime } from '../bin/trim-runtime.mjs';
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 
@@ -28,6 +29,7 @@ function install() {
   const [command, ...rest] = npm ? [process.execPath, npm, ...args] : ['npm', ...args];
   const result = spawnSync(command, rest, { cwd: root, stdio: 'inherit', shell: !npm && process.platform === 'win32' });
   if (result.status !== 0) fail('npm ci failed; see above.');
+  trimRuntime();
 }
 
 /** Ends the process with a message if it fails. */

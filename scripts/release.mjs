@@ -7,7 +7,7 @@ import { createHash } from 'node:crypto';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { readCommandLine } from './command-line.mjs';
-import { root } from './steps.mjs';
+import { npmCommand, root } from './steps.mjs';
 
 const about = `npm run release [-- options]\n
 Builds the bill of materials, the sources and their checksums, after a check for known vulnerabilities.`;
@@ -17,7 +17,6 @@ const { values } = readCommandLine(about, {
 });
 const out = resolve(values.out);
 const { name, version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
-const npm = process.env.npm_execpath ? [process.execPath, process.env.npm_execpath] : ['npm'];
 
 mkdirSync(out, { recursive: true });
 const bill = `${name}-${version}.cdx.json`;
@@ -61,7 +60,7 @@ function shippedPackages() {
 
 /** Not every registry supports audits; the release output then says so. */
 function checkAdvisories() {
-  const [command, ...args] = [...npm, 'audit', '--omit=dev', '--audit-level=high', '--json'];
+  const [command, ...args] = [...npmCommand, 'audit', '--omit=dev', '--audit-level=high', '--json'];
   const { stdout } = spawnSync(command, args, { cwd: root, encoding: 'utf8', maxBuffer: 64 * 1024 * 1024 });
   const report = JSON.parse(stdout || '{}');
   const found = report.metadata?.vulnerabilities;
@@ -74,7 +73,7 @@ function checkAdvisories() {
 }
 
 function run(args) {
-  const [command, ...first] = npm;
+  const [command, ...first] = npmCommand;
   return execFileSync(command, [...first, ...args], { cwd: root, encoding: 'utf8', maxBuffer: 64 * 1024 * 1024 });
 }
 

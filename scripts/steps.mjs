@@ -11,6 +11,9 @@ export const root = resolve(dirname(fileURLToPath(import.meta.url)), '..');
 /** Path of an npm-installed tool; run with `node`, so that no shell and no PATH is needed. */
 export const tool = (path) => resolve(root, 'node_modules', path);
 
+/** Runs npm: the one that runs this process, or else that of the PATH. */
+export const npmCommand = process.env.npm_execpath ? [process.execPath, process.env.npm_execpath] : ['npm'];
+
 /**
  * Runs one command with its output passed through, or given to `onOutput`; resolves to its exit code (a signal counts
  * as 1).
@@ -35,9 +38,8 @@ export async function installPackages(folder) {
   const installed = resolve(place, 'node_modules/.installed-lockfile.json');
   if (existsSync(installed) && readFileSync(installed, 'utf8') === lockfile) return true;
   console.log(`== npm ci (${folder})`);
-  const npm = process.env.npm_execpath ? [process.execPath, process.env.npm_execpath] : ['npm'];
   const options = ['--loglevel=error', '--no-audit', '--no-fund', '--ignore-scripts', '--prefix', place];
-  if ((await runCommand([...npm, 'ci', ...options])) !== 0) return false;
+  if ((await runCommand([...npmCommand, 'ci', ...options])) !== 0) return false;
   writeFileSync(installed, lockfile);
   return true;
 }

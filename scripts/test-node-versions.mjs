@@ -5,14 +5,13 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { readCommandLine } from './command-line.mjs';
-import { runCommand, runSteps, testReporters, tool } from './steps.mjs';
+import { npmCommand, runCommand, runSteps, testReporters, tool } from './steps.mjs';
 
 const about = `npm test -- node-versions [version …]\n\nRuns the unit tests on other versions of Node; default: 22 and 24.`;
 const { words } = readCommandLine(about, {}, {});
 const versions = words.length > 0 ? words : ['22', '24'];
 const platform = process.platform === 'win32' ? 'win' : process.platform;
 const name = `node-${platform}-${process.arch}`;
-const npm = process.env.npm_execpath ? [process.execPath, process.env.npm_execpath] : ['npm'];
 
 /** Installs one version; returns the path of its `node`. */
 async function fetchNode(version, folder) {
@@ -26,7 +25,7 @@ async function fetchNode(version, folder) {
     '--no-fund',
     '--loglevel=error',
   ];
-  const code = await runCommand([...npm, ...install, `${name}@${version}`], { cwd: folder });
+  const code = await runCommand([...npmCommand, ...install, `${name}@${version}`], { cwd: folder });
   if (code !== 0) throw new Error(`npm could not fetch ${name}@${version}`);
   return join(folder, 'node_modules', name, 'bin', process.platform === 'win32' ? 'node.exe' : 'node');
 }

@@ -8,7 +8,7 @@ import { join, resolve } from 'node:path';
 import { readCommandLine } from './command-line.mjs';
 import { installHooks } from './install-hooks.mjs';
 import { listNames } from './programs.mjs';
-import { installPackages, root, runCommand, runSteps, testReporters, tool } from './steps.mjs';
+import { installPackages, npmCommand, root, runCommand, runSteps, testReporters, tool } from './steps.mjs';
 import { programs, projects as knownProjects } from './suites.mjs';
 
 installHooks();
@@ -46,8 +46,7 @@ const projects = named.length > 0 ? named : defaultProjects;
 
 if (!existsSync(resolve(root, 'node_modules/vitest'))) {
   console.log('== npm ci (no packages installed yet)');
-  const npm = process.env.npm_execpath ? [node, process.env.npm_execpath] : ['npm'];
-  const code = await runCommand([...npm, 'ci', '--loglevel=error', '--no-audit', '--no-fund']);
+  const code = await runCommand([...npmCommand, 'ci', '--loglevel=error', '--no-audit', '--no-fund']);
   if (code !== 0) process.exit(code);
 }
 

@@ -23,7 +23,7 @@ export interface ArchitectureCase {
   name: string;
   /** `general.architecture`. */
   architecture: string;
-  keys?: Record<string, number | string>;
+  keys?: Record<string, number | string | number[]>;
   /** Default: before attention and feed-forward. */
   norms?: string[];
   layerNorms?: true;
@@ -32,10 +32,29 @@ export interface ArchitectureCase {
   /** Queries, keys and values in one tensor, and gate and up in one. */
   isFused?: true;
   hasSinks?: true;
-  experts?: { count: number; used: number; hasBias?: true };
+  experts?: {
+    count: number;
+    used: number;
+    hasBias?: true;
+    /** A bias of each expert counts when experts are chosen. */
+    hasSelectionBias?: true;
+    /** Size of the one that computes every token. */
+    shared?: number;
+  };
   /** Of one expert where there are experts; default: that of the size. */
   feedForward?: number;
+  /** What every second layer has in place of attention, from the first on. */
+  mixer?: 'short-convolution' | 'gated-delta';
+  /** Name of the norm before the output layer; default: `output_norm`. */
+  finalNorm?: string;
+  /** Queries come with a gate for the output of attention. */
+  hasOutputGate?: true;
 }
+
+/** Tokens that a channel of a convolution sees, as in published models. */
+export const convolutionTaps = { 'short-convolution': 3, 'gated-delta': 4 } as const;
+/** Of queries, keys and values in gated DeltaNet layers. */
+export const deltaHeadSize = 128;
 
 const queryKeyValue = ['attn_q', 'attn_k', 'attn_v'];
 const afterNorms = ['post_attention_norm', 'post_ffw_norm'];
@@ -74,6 +93,8 @@ export const denseCases: ArchitectureCase[] = [
     keys: { 'attention.sliding_window': 512 },
   },
   { name: 'glm4', architecture: 'glm4', norms: allNorms, biases: queryKeyValue },
+  { name: 'exaone4', architecture: 'exaone4', norms: afterNorms, queryKeyNorm: 'head' },
+  { name: 'hunyuan-dense', architecture: 'hunyuan-dense', queryKeyNorm: 'head' },
   { name: 'command-r', architecture: 'command-r', norms: ['attn_norm'], layerNorms: true },
   {
     name: 'cohere2',
@@ -84,6 +105,40 @@ export const denseCases: ArchitectureCase[] = [
   },
 ];
 
+/** Models of which every second layer keeps a state. */
+export function stateCases({ hidden, layers, keyValueHeads }: ModelSize): ArchitectureCase[] {
+  const heads = hidden / deltaHeadSize;
+  return [
+    {
+      name: 'lfm2',
+      architecture: 'lfm2',
+      queryKeyNorm: 'head',
+      mixer: 'short-convolution',
+      finalNorm: 'token_embd_norm',
+      keys: {
+        'shortconv.l_cache': convolutionTaps['short-convolution'],
+        'attention.head_count_kv': Array.from({ length: layers }, (_, layer) => (layer % 2 === 0 ? 0 : keyValueHeads)),
+      },
+    },
+    {
+      name: 'qwen35',
+      architecture: 'qwen35',
+      norms: ['attn_norm', 'post_attention_norm'],
+      queryKeyNorm: 'head',
+      hasOutputGate: true,
+      mixer: 'gated-delta',
+      keys: {
+        full_attention_interval: 2,
+        'ssm.conv_kernel': convolutionTaps['gated-delta'],
+        'ssm.state_size': deltaHeadSize,
+        'ssm.group_count': heads,
+        'ssm.time_step_rank': heads,
+        'ssm.inner_size': hidden,
+      },
+    },
+  ];
+}
+
 /** Models whose experts in use have together the feed-forward of the size. */
 export function expertCases({ feedForward }: ModelSize): ArchitectureCase[] {
   return [
@@ -93,6 +148,14 @@ export function expertCases({ feedForward }: ModelSize): ArchitectureCase[] {
       architecture: 'qwen3moe',
       queryKeyNorm: 'head',
       experts: { count: 32, used: 8 },
+      feedForward: feedForward / 8,
+    },
+    {
+      name: 'glm4moe, 7 of 32 and a shared one',
+      architecture: 'glm4moe',
+      norms: ['attn_norm', 'post_attention_norm'],
+      queryKeyNorm: 'head',
+      experts: { count: 32, used: 7, hasSelectionBias: true, shared: feedForward / 8 },
       feedForward: feedForward / 8,
     },
     {

@@ -9,7 +9,7 @@ import {
   ggufTexts,
   joinGguf,
 } from '#test/tiny-models/gguf-parts';
-import type { ArchitectureCase, ModelSize } from './cases.js';
+import { type ArchitectureCase, convolutionTaps, deltaHeadSize, type ModelSize } from './cases.js';
 
 /*
  * GGUF files of random weights in 4 bits (Q4_0), as a published file of the architecture has its tensors. Only the time
@@ -27,7 +27,7 @@ export async function writeRandomGguf(path: string, model: ArchitectureCase, siz
 function metadataOf(model: ArchitectureCase, size: ModelSize): Map<string, Buffer> {
   const { architecture, keys = {}, feedForward = size.feedForward } = model;
   const epsilon = model.layerNorms === true ? 'attention.layer_norm_epsilon' : 'attention.layer_norm_rms_epsilon';
-  const own: Record<string, number | string> = {
+  const values: Record<string, number | string | number[]> = {
     context_length: size.contextLength,
     embedding_length: size.hidden,
     block_count: size.layers,
@@ -48,7 +48,7 @@ function metadataOf(model: ArchitectureCase, size: ModelSize): Map<string, Buffe
   return new Map([
     ['general.architecture', ggufText(architecture)],
     [`${architecture}.${epsilon}`, float(1e-5)],
-    ...Object.entries(own).map(([key, value]) => [`${architecture}.${key}`, encoded(value)] as const),
+    ...Object.entries(values).map(([key, value]) => [`${architecture}.${key}`, encoded(value)] as const),
     ['tokenizer.ggml.model', ggufText('gpt2')],
     ['tokenizer.ggml.pre', ggufText('default')],
     ['tokenizer.ggml.tokens', ggufTexts(tokens)],
@@ -58,7 +58,8 @@ function metadataOf(model: ArchitectureCase, size: ModelSize): Map<string, Buffe
   ]);
 }
 
-function encoded(value: number | string): Buffer {
+function encoded(value: number | string | number[]): Buffer {
+  if (Array.isArray(value)) return ggufIntegers(value);
   if (typeof value === 'string') return ggufText(value);
   return Number.isInteger(value) ? ggufInteger(value) : float(value);
 }
@@ -73,22 +74,47 @@ function* tensorsOf(model: ArchitectureCase, size: ModelSize): Generator<[string
   const { hidden, vocabulary, layers } = size;
   yield ['token_embd.weight', [hidden, vocabulary]];
   yield ['output.weight', [hidden, vocabulary]];
-  yield ['output_norm.weight', [hidden]];
+  yield [`${model.finalNorm ?? 'output_norm'}.weight`, [hidden]];
   for (let layer = 0; layer < layers; layer++) {
-    for (const [name, dimensions] of [...attentionOf(model, size), ...feedForwardOf(model, size)]) {
+    const first = model.mixer !== undefined && layer % 2 === 0 ? mixerOf(model, size) : attentionOf(model, size);
+    for (const [name, dimensions] of [...normsOf(model, size), ...first, ...feedForwardOf(model, size)]) {
       yield [`blk.${layer}.${name}`, dimensions];
     }
   }
 }
 
+function* normsOf(model: ArchitectureCase, { hidden }: ModelSize): Generator<[string, number[]]> {
+  for (const norm of model.norms ?? ['attn_norm', 'ffn_norm']) yield [`${norm}.weight`, [hidden]];
+}
+
+function* mixerOf({ mixer }: ArchitectureCase, { hidden }: ModelSize): Generator<[string, number[]]> {
+  if (mixer === undefined) return;
+  const taps = convolutionTaps[mixer];
+  if (mixer === 'short-convolution') {
+    yield ['shortconv.in_proj.weight', [hidden, 3 * hidden]];
+    yield ['shortconv.conv.weight', [taps, hidden]];
+    yield ['shortconv.out_proj.weight', [hidden, hidden]];
+    return;
+  }
+  const heads = hidden / deltaHeadSize;
+  yield ['attn_qkv.weight', [hidden, 3 * hidden]];
+  yield ['ssm_conv1d.weight', [taps, 3 * hidden]];
+  yield ['attn_gate.weight', [hidden, hidden]];
+  yield ['ssm_alpha.weight', [hidden, heads]];
+  yield ['ssm_beta.weight', [hidden, heads]];
+  yield ['ssm_dt.bias', [heads]];
+  yield ['ssm_a', [heads]];
+  yield ['ssm_norm.weight', [deltaHeadSize]];
+  yield ['ssm_out.weight', [hidden, hidden]];
+}
+
 function* attentionOf(model: ArchitectureCase, size: ModelSize): Generator<[string, number[]]> {
   const { hidden, headSize, heads, keyValueHeads } = size;
   const [query, keyValue] = [heads * headSize, keyValueHeads * headSize];
-  for (const norm of model.norms ?? ['attn_norm', 'ffn_norm']) yield [`${norm}.weight`, [hidden]];
   if (model.isFused) yield ['attn_qkv.weight', [hidden, query + 2 * keyValue]];
   else {
     for (const [name, rows] of [
-      ['attn_q', query],
+      ['attn_q', model.hasOutputGate ? 2 * query : query],
       ['attn_k', keyValue],
       ['attn_v', keyValue],
     ] as const) {
@@ -118,6 +144,11 @@ function* feedForwardOf(model: ArchitectureCase, size: ModelSize): Generator<[st
   yield ['ffn_gate_exps.weight', [hidden, feedForward, experts.count]];
   yield ['ffn_up_exps.weight', [hidden, feedForward, experts.count]];
   yield ['ffn_down_exps.weight', [feedForward, hidden, experts.count]];
+  if (experts.hasSelectionBias) yield ['exp_probs_b.bias', [experts.count]];
+  if (experts.shared !== undefined) {
+    for (const name of ['gate', 'up']) yield [`ffn_${name}_shexp.weight`, [hidden, experts.shared]];
+    yield ['ffn_down_shexp.weight', [experts.shared, hidden]];
+  }
   if (!experts.hasBias) return;
   yield ['ffn_gate_inp.bias', [experts.count]];
   for (const name of ['gate', 'up']) yield [`ffn_${name}_exps.bias`, [feedForward, experts.count]];
@@ -126,7 +157,7 @@ function* feedForwardOf(model: ArchitectureCase, size: ModelSize): Generator<[st
 
 function part(name: string, dimensions: number[], size: ModelSize): GgufPart {
   const values = dimensions.reduce((product, length) => product * length, 1);
-  if (dimensions.length === 1 || name.endsWith('.bias')) {
+  if (dimensions.length === 1 || name.endsWith('.bias') || /conv(?:1d)?\.weight$/.test(name)) {
     const data = new Float32Array(values).fill(name.endsWith('norm.weight') ? 1 : 0.01);
     return { name, dimensions, type: types.float32, data: Buffer.from(data.buffer) };
   }

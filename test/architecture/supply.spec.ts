@@ -7,7 +7,8 @@ interface PackageFile {
   dependencies: Record<string, string>;
   devDependencies: Record<string, string>;
   optionalDependencies: Record<string, string>;
-  overrides: Record<string, string>;
+  /** Versions, or those of packages that a package needs. */
+  overrides: Record<string, string | Record<string, string>>;
   allowScripts: Record<string, boolean>;
   scripts: Record<string, string>;
 }
@@ -22,7 +23,10 @@ const lockfile = JSON.parse(readText('package-lock.json')) as Lockfile;
 describe('dependencies', () => {
   it('are pinned to exact versions', () => {
     const all = { ...manifest.dependencies, ...manifest.devDependencies, ...manifest.optionalDependencies };
-    const loose = Object.entries({ ...all, ...manifest.overrides }).filter(
+    const overrides = Object.entries(manifest.overrides).flatMap(([name, version]) =>
+      typeof version === 'string' ? [[name, version] as const] : Object.entries(version),
+    );
+    const loose = [...Object.entries(all), ...overrides].filter(
       ([, version]) => !/^\d+\.\d+\.\d+(-[\w.]+)?$/.test(version),
     );
     expect(loose).toEqual([]);

@@ -22,11 +22,13 @@ const englishTexts = [
 const sqlNames = [
   'prisma/',
   'bench/ledger/fill-ledger.ts',
+  'docs/operate/operations.md',
   'docs/operate/scaling.md',
   'libs/billing/src/ledger.repository.ts',
   'libs/jobs/README.md',
   'libs/billing/src/archive/',
   'libs/jobs/src/lifecycle/jobs.repository.ts',
+  'libs/jobs/src/recovery/bounded-tables.conformance.ts',
   'libs/jobs/src/recovery/delete-closed-jobs.int-spec.ts',
   'test/harness/finished-requests.ts',
   'test/simulation/scenario-ledger.ts',

@@ -26,6 +26,8 @@ Fields that are not listed are ignored, except these of other services, which ar
 - chat: \`modalities\` other than text, \`audio\`, \`web_search_options\`
 - speech: a \`stream_format\` other than \`audio\`
 
+On \`/messages\`, every field that is not listed is a 400 that names it.
+
 Two fields of other services are translated: \`functions\` and \`function_call\` mean \`tools\` and \`tool_choice\`.
 `;
 

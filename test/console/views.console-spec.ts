@@ -193,6 +193,57 @@ function paddedAmount(text: string): string {
   return `${whole}.${fraction.padEnd(9, '0')}`;
 }
 
+describe('a request', () => {
+  it('is found by the id of its response, with its worker and its stages', async () => {
+    const response = await chat(platform, 'Found again [[tokens=5]]');
+    const id = response.headers.get('cf-ray') ?? '';
+    await response.text();
+    await platform.closedJobs();
+    const { worker } = await getJson<{ worker: string | null }>(platform, `/api/admin/v1/requests/${id}`);
+    expect(worker).toMatch(/^default\/worker-/);
+    await withPage({}, async (page) => {
+      const watch = watchPage(page);
+      await openView(page, platform.origin, 'requests');
+      await page.getByLabel('Request id').fill(id);
+      await page.getByLabel('Request id').press('Enter');
+      const rows = page.getByRole('table', { name: 'Requests, newest first' }).locator('tbody tr');
+      await expect.poll(() => rows.count()).toBe(1);
+      const titles = await page.locator('thead th').allTextContents();
+      const cells = await rows.locator('td').allTextContents();
+      const cellOf = (title: string) => cells[titles.findIndex((text) => text.startsWith(title))];
+      expect(cellOf('Worker')).toBe(worker);
+      for (const title of ['Queued', 'First token', 'Execution', 'Total']) expect(cellOf(title)).toMatch(/^[\d.]+ m?s$/);
+      await rows.getByRole('link').click();
+      await page.getByText('First token after').waitFor();
+      const facts = page.locator('dl.details div');
+      expect(await facts.filter({ hasText: /^Worker/ }).locator('dd').textContent()).toBe(worker);
+      expect(await facts.filter({ hasText: 'First token after' }).locator('dd').textContent()).toMatch(/^[\d.]+ m?s$/);
+      expect(watch.problems()).toEqual([]);
+    });
+  });
+});
+
+describe('the alerts of the health view', () => {
+  it('appear while the page is open, with their runbook, and go away', async () => {
+    await withPage({}, async (page) => {
+      const watch = watchPage(page);
+      await openView(page, platform.origin, 'health');
+      await page.getByText('No alert would fire.').waitFor();
+      // Ops verifies when it starts and then once an hour.
+      await platform.query(`UPDATE ledger_verification SET breaks = '{"wrongBalances": 1}'`);
+      const row = page.getByRole('table', { name: 'Alerts' }).locator('tbody tr');
+      await row.getByText('SluiceLedgerBroken').waitFor();
+      expect(await row.textContent()).toContain('firing');
+      expect(await row.textContent()).toContain('wrongBalances is 1');
+      expect(await row.locator('code').textContent()).toBe('docs/runbooks/ledger-broken.md');
+      expect(await axeFindings(page)).toEqual([]);
+      await platform.query(`UPDATE ledger_verification SET breaks = '{"wrongBalances": 0}'`);
+      await page.getByText('No alert would fire.').waitFor();
+      expect(watch.problems()).toEqual([]);
+    });
+  });
+});
+
 describe('hostile text', () => {
   it.each([
     `requests?model=${encodeURIComponent(hostile)}&key=${encodeURIComponent(hostile)}&id=`,

@@ -100,6 +100,26 @@ describe('the access log of the api', () => {
     expect(logged).not.toContain('secret-words');
   });
 
+  it('names the id by which the Admin API finds the request, its worker and its stages', async () => {
+    const { id } = await send('chat/completions', chat('[[tokens=3 delay=20]]', { stream: true }));
+    const [line] = await linesOf(id);
+    await platform.closedJobs();
+    const headers = { authorization: `Bearer ${platform.adminKey}` };
+    const read = async (path: string) => {
+      const response = await fetch(`${platform.origin}/api/admin/v1/requests${path}`, { headers });
+      expect(response.status).toBe(200);
+      return (await response.json()) as unknown;
+    };
+    const row = (await read(`/${id}`)) as Record<string, number>;
+    expect(row).toMatchObject({ id, state: 'succeeded', worker: line?.['worker'], completionTokens: 3 });
+    expect(await read(`?id=${id}`)).toMatchObject({ data: [{ id, worker: line?.['worker'] }], nextCursor: null });
+    const { queuedMs, firstTokenMs, executionMs, totalMs } = row as Record<string, number>;
+    expect(firstTokenMs).toBeGreaterThanOrEqual(queuedMs ?? NaN);
+    expect(firstTokenMs).toBeLessThanOrEqual(totalMs ?? NaN);
+    // Two more tokens follow the first one, 20 ms apart.
+    expect(executionMs).toBeGreaterThanOrEqual((firstTokenMs ?? NaN) - (queuedMs ?? NaN) + 20);
+  });
+
   it('has one line about each refused request, with its code', async () => {
     const refused: [Sent, number, string][] = [
       [

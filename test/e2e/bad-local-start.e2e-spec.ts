@@ -1,10 +1,11 @@
-import { spawn } from 'node:child_process';
-import { chmod, chown, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { execFileSync, spawn } from 'node:child_process';
+import { chmod, chown, mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { itInFull } from '#test/extent';
 
 /* What `npm start` says on machines and homes it cannot start on: one sentence with the way out, never a stack. */
 
@@ -18,6 +19,39 @@ interface Machine {
   uid?: number;
   /** Soft and hard limit. */
   openFiles?: number;
+  /** Commands of a shell in a network of its own, before the start. */
+  network?: string;
+}
+
+/** A file system in memory, which only root can make. It can be full, or read-only, at once. */
+class SmallDisk {
+  private constructor(readonly folder: string) {}
+
+  static mount(folder: string, size: string): SmallDisk {
+    execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${size},mode=755`, 'tmpfs', folder]);
+    return new SmallDisk(folder);
+  }
+
+  forbidWriting(): void {
+    execFileSync('mount', ['-o', 'remount,ro', this.folder]);
+  }
+
+  unmount(): void {
+    execFileSync('umount', [this.folder]);
+  }
+}
+
+/** Containers often have neither the right to mount nor to make networks. */
+const canMount = isRoot && mayRun('unshare', ['--mount', 'mount', '-t', 'tmpfs', 'tmpfs', '/mnt']);
+const canMakeNetworks = isRoot && mayRun('unshare', ['--net', 'ip', 'link', 'set', 'lo', 'up']);
+
+function mayRun(command: string, words: readonly string[]): boolean {
+  try {
+    execFileSync(command, words, { stdio: 'ignore' });
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 describe.runIf(process.platform === 'linux')('npm start refuses', () => {
@@ -32,9 +66,11 @@ describe.runIf(process.platform === 'linux')('npm start refuses', () => {
   afterEach(() => rm(folder, { recursive: true, force: true }));
 
   /** Resolves to the only line of a start that ended with 1. */
-  async function refusal({ environment = {}, uid, openFiles }: Machine = {}): Promise<string> {
+  async function refusal({ environment = {}, uid, openFiles, network }: Machine = {}): Promise<string> {
     const limit = openFiles === undefined ? '' : `ulimit -n ${openFiles}; `;
-    const child = spawn('/bin/sh', ['-c', `${limit}exec "$0" "$@"`, process.execPath, program], {
+    const words = ['/bin/sh', '-c', `${limit}${network ?? ''}exec "$0" "$@"`, process.execPath, program];
+    const [command = '', ...args] = network === undefined ? words : ['unshare', '--net', ...words];
+    const child = spawn(command, args, {
       ...(uid !== undefined && { uid, gid: uid }),
       env: { PATH: process.env.PATH, SLUICE_HOME: home, SLUICE_MODELS: 'none', PORT: '0', ...environment },
       stdio: ['ignore', 'pipe', 'pipe'],
@@ -106,6 +142,41 @@ describe.runIf(process.platform === 'linux')('npm start refuses', () => {
   it('a database that does not listen', async () => {
     const environment = { DATABASE_URL: 'postgresql://sluice@127.0.0.1:1/none' };
     expect(await refusal({ environment })).toMatch(/^The database cannot be used\. Connections are refused/);
+  });
+
+  describe.runIf(canMount)('on a disk', () => {
+    let disk: SmallDisk;
+
+    afterEach(() => disk.unmount());
+
+    it('that is full', async () => {
+      disk = SmallDisk.mount(folder, '2m');
+      const line = await refusal();
+      expect(line).toMatch(
+        /^The disk of .*\/home\/postgres\.partial is full\. .* 100 MB: free some space, .*SLUICE_HOME=/,
+      );
+      expect(await readdir(home)).not.toContain('postgres.partial');
+    });
+
+    it('that is read-only, as the root of many containers', async () => {
+      disk = SmallDisk.mount(folder, '2m');
+      disk.forbidWriting();
+      expect(await refusal()).toMatch(/home cannot be used \(EROFS.*SLUICE_HOME=… npm start$/);
+    });
+  });
+
+  describe.runIf(canMakeNetworks)('in a network', () => {
+    const reason = /over 127\.0\.0\.1, which this machine does not have .*ip link set lo up/;
+
+    // Starts a database first, which takes seconds.
+    itInFull('whose loopback interface is down', async () => {
+      expect(await refusal({ network: ':; ' })).toMatch(reason);
+    });
+
+    it('that has IPv6 only, on its loopback interface too', async () => {
+      const network = 'ip link set lo up; ip addr del 127.0.0.1/8 dev lo; ';
+      expect(await refusal({ network, environment: { HOST: '::1' } })).toMatch(reason);
+    });
   });
 
   describe.runIf(isRoot)('as another user', () => {

@@ -148,7 +148,7 @@ describe('the command line', () => {
     expect(models).toContainEqual(expect.objectContaining({ id: 'tiny-llama', provider: null }));
   });
 
-  it('names a GPU and what it lacks', async () => {
+  itInFull('names a GPU and what it lacks', async () => {
     const PATH = `${await fakeDriver()}${delimiter}${process.env.PATH}`;
     const { stdout } = await startIn({ PATH }, 'doctor').finished;
     expect(stdout).toMatch(/^GPU +NVIDIA H200, 536\.9 MB of 150\.8 GB taken$/m);

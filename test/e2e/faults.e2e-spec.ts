@@ -67,7 +67,7 @@ function textOf(frames: string[]): string {
 describe('a stream on the wire', () => {
   const running = platformOf({
     models: [tinyLlama],
-    env: { SLUICE_KEEP_ALIVE_MS: '100', SLUICE_STALLED_MS: '1000', SLUICE_CHAT_DEADLINE_MS: '12000' },
+    env: { SLUICE_KEEP_ALIVE_MS: '100', SLUICE_CHAT_DEADLINE_MS: '12000' },
   });
 
   it('is framed as server-sent events, never compressed, and ends with [DONE]', async () => {
@@ -96,16 +96,6 @@ describe('a stream on the wire', () => {
     expect(frames.at(-1)).toBe('data: [DONE]');
   });
 
-  it('that nobody reads is closed and its job cancelled', async () => {
-    const target = running();
-    const raw = await openStream(target, chat('[[tokens=200000]]'));
-    await raw.until(/data: /);
-    raw.pause();
-    const jobs = await target.closedJobs(60_000);
-    expect(jobs.at(-1)?.state).toBe('cancelled');
-    raw.leave();
-  });
-
   it('past its deadline ends with an error frame, and a complete response with a 504', async () => {
     const target = running();
     const slow = chat('[[tokens=5000 delay=50]]');
@@ -123,10 +113,20 @@ describe('a stream on the wire', () => {
   });
 });
 
-describe('when something dies', () => {
+describe('when something dies or stalls', () => {
   const running = platformOf({
     models: [tinyLlama, { id: 'other', seed: 2 }],
-    env: { SLUICE_MODEL_WAIT_MS: '10000' },
+    env: { SLUICE_MODEL_WAIT_MS: '10000', SLUICE_STALLED_MS: '1000' },
+  });
+
+  it('a stream that nobody reads is closed, and its job cancelled', async () => {
+    const target = running();
+    const raw = await openStream(target, chat('[[tokens=200000]]'));
+    await raw.until(/data: /);
+    raw.pause();
+    const jobs = await target.closedJobs(60_000);
+    expect(jobs.at(-1)?.state).toBe('cancelled');
+    raw.leave();
   });
 
   it('a model host killed during streams ends them with an error, and the next request works', async () => {

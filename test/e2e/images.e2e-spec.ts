@@ -181,14 +181,18 @@ describe.each(transportsFor('postgres'))('images over %s', (transport) => {
     expect(asUrl.data?.[0]?.url).toMatch(/^data:image\/png;base64,/);
   });
 
-  itInFull('are generated again when the model’s host dies midway', async () => {
-    const answer = post('image/generate', longGeneration);
-    await running();
-    process.kill(platform.hostPid('tiny-painter'), 'SIGKILL');
-    expect((await answer).status).toBe(200);
-    expect(await lastJob()).toMatchObject({ state: 'succeeded', charged_nano: '10000000' });
-    await platform.untilOnline();
-  }, 120_000);
+  itInFull(
+    'are generated again when the model’s host dies midway',
+    async () => {
+      const answer = post('image/generate', longGeneration);
+      await running();
+      process.kill(platform.hostPid('tiny-painter'), 'SIGKILL');
+      expect((await answer).status).toBe(200);
+      expect(await lastJob()).toMatchObject({ state: 'succeeded', charged_nano: '10000000' });
+      await platform.untilOnline();
+    },
+    120_000,
+  );
 
   it('cost nothing when their client disconnects before the first one', async () => {
     const abort = new AbortController();
@@ -208,7 +212,7 @@ describe.each(transportsFor('postgres'))('images over %s', (transport) => {
 /** Tests that do not depend on the queue, on the running platform. */
 function describeOnce(): void {
   // Global attention takes a second or two even on the smallest image that can be edited.
-  it('are generated from an image and text, at about the size of the image', async () => {
+  itInFull('are generated from an image and text, at about the size of the image', async () => {
     const options = { model: 'tiny-redrawer', prompt: 'a red bird', image: await png(columns) };
     const response = await post('image/edit', await form(options));
     expect([response.status, response.headers.get('content-type')]).toEqual([200, 'image/png']);

@@ -141,8 +141,9 @@ beforeAll(async () => {
     SLUICE_SEARXNG_URL: siteUrl,
     SLUICE_RPC_UPSTREAMS: `ethereum-mainnet=${node.url}`,
   };
+  const ops = { SLUICE_MODEL_INSTALLS: 'true' };
   const manifests = await installModels();
-  platform = await startPlatform({ engine: 'text', home, manifests, env, processEnv: { api } });
+  platform = await startPlatform({ engine: 'text', home, manifests, env, processEnv: { api, ops } });
   document = (await (await fetch(`${platform.baseUrl}/openapi.json`)).json()) as Document;
   checker = new AnswerChecker(document as unknown as AnsweringDocument);
 });

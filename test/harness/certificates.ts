@@ -40,10 +40,15 @@ interface CertificateOptions {
   /** Contents by the hex of their encoded identifiers. */
   extensions?: ReadonlyMap<string, Uint8Array>;
   isAuthority?: boolean;
+  /** First and last second of its validity. Default: 2020 to 2049. */
+  valid?: readonly [string, string];
 }
 
-/** Makes a key and a certificate for it, valid from 2020 to 2049. */
-export function certify({ name, curve, issuer, extensions, isAuthority = false }: CertificateOptions): CertifiedKey {
+const thirtyYears = ['20200101000000Z', '20491231000000Z'] as const;
+
+/** Makes a key and a certificate for it. */
+export function certify(options: CertificateOptions): CertifiedKey {
+  const { name, curve, issuer, extensions, isAuthority = false, valid = thirtyYears } = options;
   const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: curve });
   const issuerKey = issuer?.key ?? privateKey;
   const hash = issuerKey.asymmetricKeyDetails?.namedCurve === 'secp384r1' ? 'sha384' : 'sha256';
@@ -59,7 +64,7 @@ export function certify({ name, curve, issuer, extensions, isAuthority = false }
     derInteger(1),
     algorithm,
     nameOf(issuer?.name ?? name),
-    derValue(sequence, timeOf('20200101000000Z'), timeOf('20491231000000Z')),
+    derValue(sequence, timeOf(valid[0]), timeOf(valid[1])),
     nameOf(name),
     publicKey.export({ type: 'spki', format: 'der' }),
     ...(all.length === 0 ? [] : [derValue(0xa3, derValue(sequence, ...all))]),

@@ -61,6 +61,7 @@ interface Choice {
   index: number;
   words: string[];
   finishReason: 'stop' | 'length';
+  stopString?: string;
   position: number;
 }
 
@@ -257,7 +258,12 @@ export class DeterministicEngine implements TextGenerationEngine {
       if (choice.position > choice.words.length + 1) return;
       this.pendingEvents.push([
         id,
-        { type: 'choice-finished', index: choice.index, finishReason: choice.finishReason },
+        {
+          type: 'choice-finished',
+          index: choice.index,
+          finishReason: choice.finishReason,
+          ...(choice.stopString !== undefined && { stopString: choice.stopString }),
+        },
       ]);
       return;
     }
@@ -294,9 +300,9 @@ function choiceOf(
   const words = wordsOf(request, { text, directives, index });
   const limit = Math.min(words.length, request.maxTokens ?? words.length);
   const taken = words.slice(0, limit);
-  const cut = cutAtStop(taken, request.stop);
+  const { words: cut, stopString } = cutAtStop(taken, request.stop);
   const finishReason = cut.length < taken.length || limit === words.length ? 'stop' : 'length';
-  return { index, words: cut, finishReason, position: 0 };
+  return { index, words: cut, finishReason, ...(stopString !== undefined && { stopString }), position: 0 };
 }
 
 function wordsOf(
@@ -316,18 +322,21 @@ function wordsOf(
 }
 
 /** The words before the first stop string; the word in which it begins is shortened. */
-function cutAtStop(words: string[], stops: string[]): string[] {
+function cutAtStop(words: string[], stops: string[]): { words: string[]; stopString?: string } {
   const text = words.join('');
-  const ends = stops.map((stop) => text.indexOf(stop)).filter((place) => place >= 0);
-  if (ends.length === 0) return words;
-  let room = Math.min(...ends);
+  const [first] = stops
+    .map((stop) => ({ stop, place: text.indexOf(stop) }))
+    .filter(({ place }) => place >= 0)
+    .toSorted((left, right) => left.place - right.place);
+  if (first === undefined) return { words };
+  let room = first.place;
   const kept: string[] = [];
   for (const word of words) {
     if (room <= 0) break;
     kept.push(word.slice(0, room));
     room -= word.length;
   }
-  return kept;
+  return { words: kept, stopString: first.stop };
 }
 
 function logprobOf(word: string, alternatives: number): GeneratedTokenLogprob {

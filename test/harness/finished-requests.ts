@@ -102,3 +102,48 @@ export async function writeFinishedRequests(
     [batch, count],
   );
 }
+
+/** Rows that expire by themselves: of sign-ins to the console, of windows of rate limits, and of payloads nobody took. */
+export async function writeExpiredRows(client: pg.Client, { key }: RowCustomer, count: number): Promise<void> {
+  const batch = randomUUID();
+  const expired = `now() - interval '1 day'`;
+  for (const table of ['console_sessions', 'console_links']) {
+    await client.query(
+      `INSERT INTO ${table} (token_hash, api_key_id, expires_at)
+       SELECT sha256(($1::text || '-' || n)::bytea), $2::uuid, ${expired} FROM generate_series(1, $3::int) AS n`,
+      [batch, key, count],
+    );
+  }
+  await client.query(
+    `INSERT INTO rate_limit_windows (key, touched_at)
+     SELECT $1::text || '-' || n, now() - interval '1 year' FROM generate_series(1, $2::int) AS n`,
+    [batch, count],
+  );
+  await client.query(
+    `INSERT INTO rate_limit_leases (key, lease_id, expires_at)
+     SELECT $1::text, n, ${expired} FROM generate_series(1, $2::int) AS n`,
+    [batch, count],
+  );
+  await client.query(
+    `INSERT INTO job_payloads (request_id, ciphertext)
+     SELECT request_id, '\\x00' FROM jobs WHERE finished_at < now() - interval '90 days' ORDER BY request_id LIMIT $1
+         ON CONFLICT DO NOTHING`,
+    [count],
+  );
+}
+
+/** Sums of usage that are older than any view shows, one row for each of `count` quarters of an hour. */
+export async function writeOldUsage(client: pg.Client, { account, key }: RowCustomer, count: number): Promise<void> {
+  const slot = `date_bin('15 minutes', now() - interval '3 years 1 day', 'epoch') - n * interval '15 minutes'`;
+  await client.query(
+    `INSERT INTO usage_charges (account_id, slot, model_id, api_key_id, modality, sku, is_diem, amount_nano, units)
+     SELECT $1::uuid, ${slot}, 'm', $2::uuid, 'chat', 's', false, 1000, 1 FROM generate_series(1, $3::int) AS n`,
+    [account, key, count],
+  );
+  await client.query(
+    `INSERT INTO usage_requests (account_id, slot, model_id, api_key_id, modality, requests, failed, prompt_tokens,
+                                 cached_tokens, completion_tokens)
+     SELECT $1::uuid, ${slot}, 'm', $2::uuid, 'chat', 1, 0, 1, 0, 1 FROM generate_series(1, $3::int) AS n`,
+    [account, key, count],
+  );
+}

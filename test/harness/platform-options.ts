@@ -34,6 +34,8 @@ export interface PlatformOptions {
   unnamed?: string[];
   /** Number of processes per role; default: one each. */
   replicas?: Partial<Record<PlatformRole, number>>;
+  /** A folder of other compiled code that the processes start from at first; default: `dist` of this project. */
+  dist?: string;
   /** A PostgreSQL server for this platform only, for tests that stop it; default: the shared server. */
   ownPostgres?: boolean;
   /** Called with all output of the processes. */

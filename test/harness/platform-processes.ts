@@ -27,8 +27,9 @@ export class PlatformProcesses {
 
   constructor(private readonly options: Pick<PlatformOptions, 'engine' | 'onLog'> & { site: Site }) {}
 
-  start(name: PlatformProcess, env: Record<string, string>): void {
-    const entry = join(distFolder, entries[roleOf(name)][this.options.engine ?? 'deterministic']);
+  /** `dist`: a folder of other compiled code. */
+  start(name: PlatformProcess, env: Record<string, string>, dist = distFolder): void {
+    const entry = join(dist, entries[roleOf(name)][this.options.engine ?? 'deterministic']);
     const [command = '', ...args] = this.options.site.command(name, [process.execPath, entry]);
     const child = spawn(command, args, {
       env: { PATH: process.env.PATH ?? '', ...env },

@@ -66,8 +66,8 @@ export interface Platform {
   kill(name: PlatformProcess, signal?: NodeJS.Signals): Promise<{ code: number | null }>;
   /** Sends a non-terminating signal: SIGSTOP, SIGCONT. */
   signal(name: PlatformProcess, signal: NodeJS.Signals): void;
-  /** Starts a process that was killed. */
-  start(name: PlatformProcess): Promise<void>;
+  /** Starts a process that was killed, of this project or of other compiled code. */
+  start(name: PlatformProcess, dist?: string): Promise<void>;
   /** Health and metrics URL of a process, as logged. */
   operationsUrl(name: PlatformProcess): string;
   /** Resolves when every model is online. */
@@ -175,7 +175,7 @@ class RunningPlatform implements Platform {
     for (const name of this.names('api')) this.ports.set(name, await freePort());
     await this.seed(this.database.url);
     this.environments = await this.environmentOf(this.database.url);
-    await Promise.all(roles.flatMap((role) => this.names(role)).map((name) => this.start(name)));
+    await Promise.all(roles.flatMap((role) => this.names(role)).map((name) => this.start(name, this.options.dist)));
     await this.untilOnline();
   }
 
@@ -227,7 +227,7 @@ class RunningPlatform implements Platform {
     this.processes.signal(name, signal);
   }
 
-  async start(name: PlatformProcess): Promise<void> {
+  async start(name: PlatformProcess, dist?: string): Promise<void> {
     const role = roleOf(name);
     const listening = role === 'api' && {
       HOST: this.site.address(name),
@@ -235,11 +235,8 @@ class RunningPlatform implements Platform {
       SLUICE_API_HEALTH_PORT: '0',
       SLUICE_API_PUBLIC_HEALTH: 'true',
     };
-    this.processes.start(name, {
-      ...this.environments?.[role],
-      ...listening,
-      ...this.options.processEnv?.[name],
-    });
+    const env = { ...this.environments?.[role], ...listening, ...this.options.processEnv?.[name] };
+    this.processes.start(name, env, dist);
     if (role !== 'api') return;
     await this.until(`the ${name} is ready`, async () => (await this.get(name, '/health/ready')).ok);
   }

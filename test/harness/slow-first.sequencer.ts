@@ -12,7 +12,6 @@ const slow = [
   'test/e2e/e2ee.e2e-spec.ts',
   'test/e2e/bad-start.e2e-spec.ts',
   'test/e2e/operator-commands.e2e-spec.ts',
-  'test/e2e/crypto-rpc-faults.e2e-spec.ts',
   'test/faults/f01-worker-killed.fault-spec.ts',
 ];
 

@@ -9,3 +9,6 @@ export const hasSoftwareGpu = existsSync(driver) && loaders.some((path) => exist
 
 /** Environment of a process that is to use it. */
 export const softwareGpu = { VK_DRIVER_FILES: driver };
+
+/** A busy machine takes minutes to compile the programs of a tiny model, and an idle one 20 s. */
+export const softwareGpuTimeouts = { timeout: 300_000 };

@@ -43,6 +43,15 @@ def case(name, arch, config, layers=2, **more):
 LLAMA3 = dict(factor=8.0, low_freq_factor=1.0, high_freq_factor=4.0, original_max_position_embeddings=64)
 YARN = dict(factor=4.0, original_max_position_embeddings=32)
 LONG = dict(short_factor=[1.0, 1.1, 1.3, 1.6], long_factor=[1.5, 2.0, 4.0, 8.0])
+DELTA = dict(
+    layer_types=["linear_attention", "full_attention", "linear_attention", "full_attention", "linear_attention"],
+    linear_conv_kernel_dim=4, linear_key_head_dim=8, linear_value_head_dim=8, linear_num_key_heads=2, linear_num_value_heads=6,
+    head_dim=16, rope_parameters=rope(base=1e6, partial_rotary_factor=0.25, mrope_section=[1, 1, 0], mrope_interleaved=True),
+)  # fmt: skip
+DELTA_KEYS = {
+    "ssm.conv_kernel": 4, "ssm.state_size": 8, "ssm.group_count": 2, "ssm.time_step_rank": 6, "ssm.inner_size": 48,
+    "rope.dimension_sections": [1, 1, 0, 0], "attention.recurrent_layers": [True, False, True, False, True],
+}  # fmt: skip
 
 CASES = [
     case("llama", "llama", ("Llama", dict(rope_parameters=rope())), permute=True),
@@ -102,11 +111,48 @@ CASES = [
         decoder_sparse_step=1, mlp_only_layers=[])),
          keys={"expert_count": 8, "expert_used_count": 3, "expert_feed_forward_length": 16,
                "expert_shared_feed_forward_length": 24}),
+    case("ernie4.5", "ernie4_5", ("Ernie4_5", dict(rope_parameters=rope(base=5e5), tie_word_embeddings=True))),
+    case("ernie4.5-moe", "ernie4_5-moe", ("Ernie4_5_Moe", dict(
+        moe_num_experts=6, moe_k=3, moe_intermediate_size=16, moe_num_shared_experts=2, moe_layer_start_index=1,
+        rope_parameters=rope(base=5e5))), layers=3,
+         keys={"expert_count": 6, "expert_used_count": 3, "expert_feed_forward_length": 16, "expert_shared_count": 2,
+               "expert_shared_feed_forward_length": 32, "leading_dense_block_count": 1, "interleave_moe_layer_step": 1}),
+    case("seed-oss", "seed_oss", ("SeedOss", dict(head_dim=16, rope_parameters=rope(base=1e7)))),
+    case("exaone4", "exaone4", ("Exaone4", dict(
+        rope_parameters=rope("llama3", 1e6, **LLAMA3), sliding_window=None, layer_types=["full_attention"] * 4,
+        tie_word_embeddings=True)), layers=4),
+    case("exaone4-window", "exaone4", ("Exaone4", dict(
+        rope_parameters=rope("llama3", 1e6, **LLAMA3), sliding_window=12, sliding_window_pattern=4)), layers=5,
+         keys={"attention.sliding_window": 12}),
+    # The converter of the format writes the base that alpha scales.
+    case("hunyuan", "hunyuan-dense", ("HunYuanDenseV1", dict(rope_parameters=rope("dynamic", alpha=50.0, factor=1.0),
+                                                             tie_word_embeddings=True)),
+         keys={"rope.freq_base": 10000.0 * 50.0 ** (HEAD / (HEAD - 2)), "rope.scaling.type": "none"}),
+    case("glm4-moe", "glm4moe", ("Glm4Moe", dict(
+        n_routed_experts=6, num_experts_per_tok=3, moe_intermediate_size=16, first_k_dense_replace=1, attention_bias=True,
+        use_qk_norm=True, routed_scaling_factor=2.5, rope_parameters=rope(partial_rotary_factor=0.5))), layers=3,
+         keys={"expert_count": 6, "expert_used_count": 3, "expert_feed_forward_length": 16, "expert_shared_count": 1,
+               "leading_dense_block_count": 1, "expert_gating_func": 2, "expert_weights_scale": 2.5,
+               "expert_weights_norm": True, "expert_group_count": 1, "nextn_predict_layers": 1}, ahead=1),
+    case("minimax-m2", "minimax-m2", ("MiniMaxM2", dict(
+        num_local_experts=6, num_experts_per_tok=3, intermediate_size=16, rope_parameters=rope(partial_rotary_factor=0.5))),
+         keys={"expert_count": 6, "expert_used_count": 3, "expert_feed_forward_length": 16, "expert_gating_func": 2}),
+    case("olmoe", "olmoe", ("Olmoe", dict(num_experts=6, num_experts_per_tok=3, intermediate_size=16, norm_topk_prob=False)),
+         keys={"expert_count": 6, "expert_used_count": 3}),
     case("gpt-oss", "gpt-oss", ("GptOss", dict(
         num_local_experts=4, num_experts_per_tok=2, intermediate_size=32, sliding_window=12,
         rope_parameters=rope("yarn", 1000.0, beta_fast=32.0, beta_slow=1.0, truncate=False, **YARN))), layers=3,
          keys={"expert_count": 4, "expert_used_count": 2, "expert_feed_forward_length": 32, "attention.sliding_window": 12,
                "rope.scaling.type": "yarn", "rope.scaling.factor": 4.0, "rope.scaling.original_context_length": 32}),
+    case("lfm2", "lfm2", ("Lfm2", dict(
+        full_attn_idxs=[1, 4], conv_L_cache=3, block_multiple_of=8, tie_word_embeddings=True,
+        rope_parameters=rope(base=1e6))), layers=5),
+    case("qwen35", "qwen35", ("Qwen3_5Text", dict(**DELTA, tie_word_embeddings=True)), layers=5, one_added=True, keys=DELTA_KEYS),
+    case("qwen35-moe", "qwen35moe", ("Qwen3_5MoeText", dict(
+        **DELTA, num_experts=8, num_experts_per_tok=3, moe_intermediate_size=16, shared_expert_intermediate_size=24)),
+         layers=5, one_added=True,
+         keys={**DELTA_KEYS, "expert_count": 8, "expert_used_count": 3, "expert_feed_forward_length": 16,
+               "expert_shared_feed_forward_length": 24}),
 ]  # fmt: skip
 
 
@@ -132,7 +178,9 @@ def build(entry, attempt):
     torch.manual_seed(1000 * attempt + sum(map(ord, entry["name"])))
     model = AutoModelForCausalLM.from_config(config, attn_implementation="eager", dtype=torch.float32).eval()
     with torch.no_grad():
-        for name, values in model.named_parameters():
+        for name, values in [*model.named_parameters(), *model.named_buffers()]:
+            if name.endswith("inv_freq"):
+                continue
             values.copy_(random_values(name, values, config.tie_word_embeddings).half().float())
     return config, model
 
@@ -142,10 +190,14 @@ def random_values(name, values, tied):
     if "embed_tokens" in name or "lm_head" in name:
         # Larger tied embeddings would repeat the last token for ever.
         return noise * (0.12 if tied else 0.5)
+    if ".conv.conv." in name:
+        return noise * 0.6
     if "norm" in name:
         return noise * 0.2 + (0 if values.mean() == 0 else 1)
     if "sinks" in name:
         return noise * 2
+    if "e_score_correction_bias" in name:
+        return noise * 0.2
     if name.endswith("bias"):
         return noise * 0.3
     if values.ndim == 3 and "gate_up_proj" in name and values.shape[1] == HIDDEN:
@@ -195,24 +247,34 @@ def write(path, entry, config, model):
     head = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
     writer.add_context_length(config.max_position_embeddings)
     writer.add_embedding_length(config.hidden_size)
-    writer.add_block_count(config.num_hidden_layers)
-    writer.add_feed_forward_length(config.intermediate_size)
+    # Layers that guess further tokens count too, and have tensors that are not computed.
+    writer.add_block_count(config.num_hidden_layers + entry.get("ahead", 0))
+    writer.add_feed_forward_length(feed_forward_length(config))
     writer.add_head_count(config.num_attention_heads)
-    writer.add_head_count_kv(config.num_key_value_heads)
+    writer.add_head_count_kv(key_value_heads(config))
     writer.add_key_length(head)
     writer.add_value_length(head)
-    if hasattr(config, "rms_norm_eps"):
-        writer.add_layer_norm_rms_eps(config.rms_norm_eps)
+    if hasattr(config, "conv_L_cache"):
+        writer.add_shortconv_l_cache(config.conv_L_cache)
+    if hasattr(config, "rms_norm_eps") or hasattr(config, "norm_eps"):
+        writer.add_layer_norm_rms_eps(getattr(config, "rms_norm_eps", None) or config.norm_eps)
     else:
         writer.add_layer_norm_eps(config.layer_norm_eps)
     parameters = config.rope_parameters
     whole = parameters.get("full_attention", parameters)
-    writer.add_rope_freq_base(whole["rope_theta"])
+    if "rope.freq_base" not in entry["keys"]:
+        writer.add_rope_freq_base(whole["rope_theta"])
     rotated = int(head * (whole.get("partial_rotary_factor") or 1))
     writer.add_rope_dimension_count(rotated)
     for key, value in entry["keys"].items():
-        add = writer.add_string if isinstance(value, str) else writer.add_float32 if isinstance(value, float) else writer.add_uint32
-        add(f"{arch}.{key}", value)
+        adders = {
+            str: writer.add_string,
+            float: writer.add_float32,
+            bool: writer.add_bool,
+            int: writer.add_uint32,
+            list: writer.add_array,
+        }
+        adders[type(value)](f"{arch}.{key}", value)
     write_tokenizer(writer)
     write_factors(writer, whole, rotated)
     names = gguf.get_tensor_name_map(next(key for key, name in gguf.MODEL_ARCH_NAMES.items() if name == arch), config.num_hidden_layers)
@@ -222,28 +284,75 @@ def write(path, entry, config, model):
         for target, values in stored(entry, config, name, tensor.numpy(), names, rotated):
             # The weights are exact in half precision; norms and biases are float32, as usual.
             writer.add_tensor(target, values.astype(np.float16) if values.ndim > 1 else values)
+    for layer in range(config.num_hidden_layers, config.num_hidden_layers + entry.get("ahead", 0)):
+        writer.add_tensor(f"blk.{layer}.nextn.eh_proj.weight", np.zeros((HIDDEN, 2 * HIDDEN), dtype=np.float16))
+        writer.add_tensor(f"blk.{layer}.attn_norm.weight", np.ones(HIDDEN, dtype=np.float32))
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()
     writer.close()
 
 
+def key_value_heads(config):
+    """One number, or one per layer with 0 for layers that do not attend."""
+    kinds = getattr(config, "layer_types", None) or []
+    if "conv" not in kinds:
+        return config.num_key_value_heads
+    return [0 if kind == "conv" else config.num_key_value_heads for kind in kinds]
+
+
+def feed_forward_length(config):
+    if not getattr(config, "block_auto_adjust_ff_dim", False):
+        return config.intermediate_size
+    scaled = int(config.block_ffn_dim_multiplier * int(2 * config.intermediate_size / 3))
+    return config.block_multiple_of * math.ceil(scaled / config.block_multiple_of)
+
+
 def stored(entry, config, name, values, names, rotated):
     """The tensors of a GGUF file for one of transformers."""
-    if ".experts." in name:
+    if ".experts." in name and "e_score_correction_bias" not in name:
         yield from stored_experts(entry["arch"], name, values)
         return
+    if "e_score_correction_bias" in name:
+        yield f"blk.{name.split('.')[2]}.exp_probs_b.bias", np.ascontiguousarray(values.squeeze())
+        return
     name = f"{name}.weight" if name.endswith(".sinks") else name
+    if name.endswith((".A_log", ".dt_bias")):
+        block = f"blk.{name.split('.')[2]}"
+        target = f"{block}.ssm_a" if name.endswith(".A_log") else f"{block}.ssm_dt.bias"
+        yield target, np.ascontiguousarray(stored_delta(config, name, values))
+        return
     target = names.get_name(name, try_suffixes=(".weight", ".bias"))
     assert target is not None, f"{entry['arch']} has no name for {name}"
     if entry["permute"] and any(part in name for part in ("q_proj", "k_proj")):
         heads = config.num_attention_heads if "q_proj" in name else config.num_key_value_heads
         values = interleave(values, heads, rotated)
-    if entry["one_added"] and "norm" in name:
+    if entry["one_added"] and "norm" in name and "linear_attn" not in name:
         values = values + 1
+    if ".linear_attn." in name:
+        values = stored_delta(config, name, values)
     if "shared_expert_gate" in name:
         values = values.squeeze()
+    if ".conv.conv." in name:
+        values = values.squeeze(1)
     yield target, np.ascontiguousarray(values)
+
+
+def stored_delta(config, name, values):
+    """Value heads that share a key head follow each other, and are side by side over all key heads in GGUF files."""
+    heads, keys = config.linear_num_value_heads, config.linear_num_key_heads
+    size, width = config.linear_value_head_dim, 2 * keys * config.linear_key_head_dim
+    if name.endswith(".A_log"):
+        values = -np.exp(values)
+    if ".conv1d." in name:
+        values = values.squeeze(1)
+    if ".linear_attn.norm." in name:
+        return values
+    tile = lambda part: part.reshape(keys, heads // keys, -1, *part.shape[1:]).swapaxes(0, 1).reshape(part.shape)
+    if ".out_proj." in name:
+        return tile(values.T).T
+    first = width if values.shape[0] == width + heads * size else 0
+    return np.concatenate([values[:first], tile(values[first:])])
 
 
 def stored_experts(arch, name, values):

@@ -103,7 +103,7 @@ describe('the session of a browser', () => {
     expect(session.status).toBe(200);
     expect(session.body).toMatchObject({ role: 'operator', account: { id: keys.accountId } });
     expect(String(session.headers['set-cookie'])).toMatch(
-      /^sluice_console_[\w-]{10}=[\w-]{43}; Max-Age=43200; Path=\/a\/b\/; HttpOnly; SameSite=Strict$/,
+      /^sluice_console_[\w-]{10}=[\w-]{43}\.[\w-]{22}; Max-Age=43200; Path=\/a\/b\/; HttpOnly; SameSite=Strict$/,
     );
     expect((await call('/console/session', { headers: { cookie: headers['cookie'] ?? '' } })).body).toEqual(
       session.body,
@@ -134,6 +134,47 @@ describe('the session of a browser', () => {
     const first = await call('/console/session', { ...sign, headers: { origin: 'https://api.example.org' } });
     expect([first.status, String(first.headers['set-cookie'])]).toEqual([200, expect.stringContaining('; Secure')]);
     expect((await call('/console/session', sign)).status).toBe(401);
+  });
+
+  it('has a cookie over TLS that no page of a sibling domain can set or hide', async () => {
+    const tls = { origin: 'https://api.example.org' };
+    const session = await call('/console/session', { method: 'POST', headers: tls, payload: { apiKey: tenantKey } });
+    const cookie = String(session.headers['set-cookie']);
+    expect(cookie).toMatch(/^__Host-sluice_console_[\w-]{10}=.*; Path=\/; HttpOnly; SameSite=Strict; Secure$/);
+    const own = cookie.split(';', 1)[0] ?? '';
+    // A sibling domain sets cookies with a plain name: junk, and sessions that its owner opened here.
+    const foreign = await signIn({ apiKey: keys.inferenceKey });
+    const junk = Array.from(
+      { length: 20 },
+      (_, index) => `sluice_console_${index}=${'x'.repeat(43)}.${'y'.repeat(22)}`,
+    );
+    const tossed = [...junk, foreign.headers['cookie'], own].join('; ');
+    expect((await call('/console/session', { headers: { cookie: tossed } })).body).toEqual(session.body);
+    const headers = { cookie: tossed, 'x-sluice-csrf': String(session.body['csrf']) };
+    expect((await call('/api/v1/api_keys', { headers })).status).toBe(200);
+    const ended = await call('/console/session', { method: 'DELETE', headers: { ...headers, ...tls } });
+    expect(String(ended.headers['set-cookie'])).toMatch(/^__Host-sluice_console_[\w-]{10}=; Max-Age=0; Path=\/;/);
+    expect((await call('/console/session', { headers: { cookie: own } })).status).toBe(401);
+    expect(
+      (await call('/api/v1/chat/completions', { headers: foreign.headers, method: 'POST', payload: {} })).status,
+    ).toBe(400);
+  });
+
+  it('is looked up only for cookies that this installation made', async () => {
+    const repository = app.get(ConsoleSessionsRepository);
+    const reads = vi.spyOn(repository, 'find');
+    const deletions = vi.spyOn(repository, 'delete');
+    const cookie = Array.from(
+      { length: 50 },
+      (_, index) => `sluice_console_${index}=${'x'.repeat(43)}.${'y'.repeat(22)}`,
+    );
+    for (const method of ['GET', 'DELETE'] as const) {
+      const { status } = await call('/console/session', { method, headers: { cookie: cookie.join('; ') } });
+      expect(status).toBe(method === 'GET' ? 401 : 204);
+    }
+    expect(reads).not.toHaveBeenCalled();
+    expect(deletions).not.toHaveBeenCalled();
+    vi.restoreAllMocks();
   });
 
   it.each([
@@ -191,6 +232,47 @@ describe('the Admin API', () => {
     const show = async (key: string) =>
       (await call('/api/admin/v1/requests/r1-TST', { headers: { authorization: `Bearer ${key}` } })).status;
     expect([await show(keys.inferenceKey), await show(keys.adminKey), await show(tenantKey)]).toEqual([200, 200, 404]);
+  });
+
+  it('shows operators the alerts that would fire, as the rows say, and judges each alert', async () => {
+    const health = async () => {
+      const headers = { authorization: `Bearer ${keys.adminKey}` };
+      const { status, body } = await call('/api/admin/v1/health', { headers });
+      expect(status).toBe(200);
+      return body['alerts'] as {
+        data: { name: string; state: string; runbook: string }[];
+        judged: string[];
+        unknown: string[];
+      };
+    };
+    const before = await health();
+    expect(before).toMatchObject({ data: [], unknown: [] });
+    expect(before.judged.length).toBeGreaterThan(8);
+    const key = await prisma.apiKey.findFirst({ where: { accountId: keys.accountId, kind: 'INFERENCE' } });
+    await prisma.$executeRaw`
+      INSERT INTO jobs (request_id, account_id, api_key_id, modality, model_id, deadline_at, enqueued_at)
+      VALUES ('late-TST', ${keys.accountId}::uuid, ${key?.id ?? null}::uuid, 'chat', 'tiny', now() + interval '1 hour',
+              now() - interval '10 minutes')`;
+    await prisma.$executeRaw`
+      INSERT INTO holds (request_id, account_id, api_key_id, model_id, diem_nano, bundled_nano, usd_nano, diem_epoch)
+      VALUES ('late-TST', ${keys.accountId}::uuid, ${key?.id ?? null}::uuid, 'tiny', 0, 0, 0, now()::date)`;
+    await prisma.$executeRaw`UPDATE jobs SET finished_at = now() - interval '1 hour' WHERE request_id = 'r1-TST'`;
+    await prisma.$executeRaw`
+      INSERT INTO ledger_verification (took_ms, breaks, verified_at)
+      VALUES (1, '{"wrongBalances": 1}', now() - interval '4 hours')`;
+    await prisma.$executeRaw`UPDATE usage_folded SET through = now() - interval '3 hours'`;
+    const { data, unknown } = await health();
+    expect(unknown).toEqual([]);
+    expect(data.map(({ name, state }) => `${name} ${state}`)).toEqual([
+      'SluiceLedgerBroken firing',
+      'SluiceJobsWaitLong firing',
+      'SluiceLedgerNotVerified firing',
+      'SluiceUsageNotFolded firing',
+      'SluiceReservationsNotClosed pending',
+    ]);
+    expect(data[0]?.runbook).toBe('docs/runbooks/ledger-broken.md');
+    await prisma.$executeRaw`DELETE FROM holds WHERE request_id = 'late-TST'`;
+    await prisma.$executeRaw`DELETE FROM jobs WHERE request_id = 'late-TST'`;
   });
 
   it('is in the OpenAPI document', async () => {

@@ -18,6 +18,7 @@ const tags: Record<string, string> = {
   Chat: 'Complete conversations, whole or streamed, with tools, structured output, files, images and audio.',
   Completions: 'Continue plain texts, for clients that bring their own templates.',
   'Responses (Alpha)': 'The same conversations in the format of the Responses API.',
+  Messages: 'The same conversations in the format of the Messages API.',
   Embeddings: 'Turn texts into vectors for search and comparison.',
   Rerank: 'Order documents by their relevance to a query.',
   Moderation: 'Check texts against the content policy of the operator.',
@@ -76,6 +77,7 @@ export function buildDocument(app: INestApplication, version: string): OpenAPIOb
       { type: 'http', scheme: 'bearer', bearerFormat: 'slk_…', description: 'An API key, `slk_…`.' },
       'BearerAuth',
     )
+    .addApiKey({ type: 'apiKey', in: 'header', name: 'x-api-key', description: 'The same API key.' }, 'ApiKeyAuth')
     .addApiKey(
       {
         type: 'apiKey',

@@ -56,6 +56,7 @@ describe('the routes', () => {
         "GenerateImageController.generate",
         "GenerateImageController.generateSimply",
         "GenerateImageController.vary",
+        "MessagesController.create",
         "RerankController.rerank",
         "RerankController.rerankNested",
         "ResponsesController.create",

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
-import { chmod, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { constants, existsSync } from 'node:fs';
+import { access, chmod, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { dirname, join, resolve } from 'node:path';
 import { errorText } from '#common/values';
 import { type ProcessIdentity, startCommand, StartRefusal } from '#platform/process';
 
@@ -37,9 +38,20 @@ export async function openHome(home: string): Promise<void> {
     await mkdir(home, { recursive: true });
     await chmod(home, 0o700);
   } catch (error) {
-    const reason = errorText(error);
+    const reason = await reasonOf(error, home);
     throw new StartRefusal(`${home} cannot be used (${reason}). Choose another: SLUICE_HOME=… ${startCommand}`);
   }
+}
+
+/** Node says ENOENT of a new folder on a file system that is read-only; the folder above tells the cause. */
+async function reasonOf(error: unknown, home: string): Promise<string> {
+  if ((error as NodeJS.ErrnoException).code !== 'ENOENT') return errorText(error);
+  let above = dirname(resolve(home));
+  while (!existsSync(above) && above !== dirname(above)) above = dirname(above);
+  return access(above, constants.W_OK).then(
+    () => errorText(error),
+    (cause: unknown) => errorText(cause),
+  );
 }
 
 export function lockFile(home: string): string {

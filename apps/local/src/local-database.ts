@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { errorText } from '#common/values';
 import { StartRefusal } from '#platform/process';
 import { forgetPostgresVariables, type LocalConfig } from '#platform/config';
-import { type EmbeddedPostgres, startEmbeddedPostgres } from '#platform/embedded-postgres';
+import { type EmbeddedPostgres, saysDiskFull, startEmbeddedPostgres } from '#platform/embedded-postgres';
 import { migrate } from '#platform/migrations';
 import type { MergedLog } from './merged-log.js';
 import { RestartDelay } from './restart-delay.js';
@@ -31,12 +31,18 @@ export async function openDatabase(home: string, givenUrl: string | undefined, l
   const database = givenUrl
     ? { url: givenUrl, stop: () => Promise.resolve() }
     : await SupervisedPostgres.start(join(home, 'postgres'), log);
+  let created = 0;
   try {
     await migrate({
       url: database.url,
-      onApplied: (name) => log.note(`database migrated: ${name}`),
+      // A new database gets one line, since its migrations change nothing that exists.
+      onApplied: (name, isNew) => {
+        if (isNew) created += 1;
+        else log.note(`database migrated: ${name}`);
+      },
       onLocked: (name) => log.note(`migration ${name} waits for a lock held by another session`),
     });
+    if (created > 0) log.note(`database created: ${created} migrations`);
     return database;
   } catch (error) {
     await database.stop();
@@ -44,12 +50,16 @@ export async function openDatabase(home: string, givenUrl: string | undefined, l
   }
 }
 
+const pauseBetweenNotesMs = 60_000;
+
 /** The embedded server, restarted on the same port when it exits. */
 class SupervisedPostgres implements LocalDatabase {
   private readonly delay = new RestartDelay();
   private stopping = false;
   private restart: NodeJS.Timeout | undefined;
   private server: EmbeddedPostgres | undefined;
+  /** When the log may name the full disk again. Every statement that writes fails on one. */
+  private nextNoteMs = 0;
 
   private constructor(
     private readonly dataFolder: string,
@@ -78,11 +88,17 @@ class SupervisedPostgres implements LocalDatabase {
     this.server = await startEmbeddedPostgres({
       dataFolder: this.dataFolder,
       port: this.server?.port,
-      onLog: (line) => {
-        if (/\b(FATAL|PANIC)\b/.test(line) && !this.stopping) this.log.child('db', line);
-      },
+      onLog: (line) => this.onLog(line),
       onExit: () => this.relaunch(),
     });
+  }
+
+  private onLog(line: string): void {
+    if (this.stopping) return;
+    if (/\b(FATAL|PANIC)\b/.test(line)) this.log.child('db', line);
+    if (!saysDiskFull(line) || performance.now() < this.nextNoteMs) return;
+    this.nextNoteMs = performance.now() + pauseBetweenNotesMs;
+    this.log.note(`the disk of ${this.dataFolder} is full: free some space, and everything goes on by itself`);
   }
 
   private relaunch(): void {

@@ -24,6 +24,17 @@ describe('readableLine', () => {
     expect(readableLine('worker', entry(members))).toMatch(/tiny runs on cpu, 1 slots part=tin loadMs=12$/);
   });
 
+  it('gives sizes a unit, and omits sizes and times that the message tells in words', () => {
+    const sizes = { budgetBytes: { cpu: 22_748_457_370, cuda: 8e9 }, bytes: 1_500_000 };
+    expect(readableLine('worker', entry(sizes))).toMatch(
+      /listening budgetBytes=\{"cpu":"22\.7 GB","cuda":"8\.0 GB"\} bytes=1\.5 MB$/,
+    );
+    const told = { msg: 'models may take 22.7 GB on cpu, 8.0 GB on cuda, loaded in 890 ms', loadMs: 890, ...sizes };
+    expect(readableLine('worker', entry(told))).toMatch(/loaded in 890 ms bytes=1\.5 MB$/);
+    const kept = { msg: 'responses are stored for 60 minutes', storedResponsesMs: 3_600_000, graceMs: 10_000 };
+    expect(readableLine('api', entry(kept))).toMatch(/for 60 minutes graceMs=10000$/);
+  });
+
   it('shows the message of an error, and its stack at severe levels', () => {
     const error = { type: 'Error', message: 'away', stack: 'Error: away\n    at here' };
     expect(readableLine('ops', entry({ level: 'warn', error }))).toMatch(/ops {4}WARN {2}listening error=away$/);

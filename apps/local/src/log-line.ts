@@ -1,8 +1,10 @@
+import { formatBytes } from '#model-store';
+
 const ownMembers = new Set(['level', 'time', 'name', 'msg', 'error', 'err', 'pid', 'hostname', 'v']);
 
 /**
- * Formats one log line of a child for a terminal: `12:00:01.234 api    INFO  listening port=3000`. Omits fields that
- * the message already contains.
+ * Formats one log line of a child for a terminal: `12:00:01.234 api    INFO  listening port=3000`. Sizes in bytes get a
+ * unit. Omits fields that the message already contains.
  */
 export function readableLine(source: string, line: string): string {
   const entry = parseEntry(line);
@@ -11,12 +13,45 @@ export function readableLine(source: string, line: string): string {
   const message = String(entry.msg ?? '');
   const members = Object.entries(entry)
     .filter(([name, value]) => !ownMembers.has(name) && value !== undefined && value !== null)
-    .map(([name, value]) => [name, typeof value === 'string' ? value : JSON.stringify(value)] as const)
-    .filter(([, value]) => !says(message, value))
-    .map(([name, value]) => `${name}=${value}`);
+    .filter(([name, value]) => !wordings(name, value).some((wording) => says(message, wording)))
+    .map(([name, value]) => `${name}=${shown(name, value)}`);
   const time = timeOf(new Date(String(entry.time)));
   const head = `${time} ${source.padEnd(6)} ${level} ${message}`;
   return [head, ...members, ...errorOf(entry)].join(' ');
+}
+
+function shown(name: string, value: unknown): string {
+  const readable = isBytes(name) ? withUnits(value) : value;
+  return typeof readable === 'string' ? readable : JSON.stringify(readable);
+}
+
+/** Returns the ways in which a message may state the value of a field. */
+function wordings(name: string, value: unknown): string[] {
+  const texts = [shown(name, value)];
+  if (isBytes(name) && isRecord(value)) {
+    texts.push(
+      Object.entries(value)
+        .map(([part, bytes]) => `${String(withUnits(bytes))} on ${part}`)
+        .join(', '),
+    );
+  }
+  if (name.endsWith('Ms') && typeof value === 'number')
+    texts.push(`${value} ms`, `${value / 1_000} s`, `${value / 60_000} minutes`);
+  return texts;
+}
+
+function isBytes(name: string): boolean {
+  return name === 'bytes' || name.endsWith('Bytes');
+}
+
+function withUnits(value: unknown): unknown {
+  if (typeof value === 'number') return formatBytes(value);
+  if (!isRecord(value)) return value;
+  return Object.fromEntries(Object.entries(value).map(([part, bytes]) => [part, withUnits(bytes)]));
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 function says(message: string, value: string): boolean {

@@ -10,6 +10,7 @@ import { followDevChannel } from './dev-channel.js';
 import { choosePort, originOf } from './listen-address.js';
 import { isolateOwnDatabase, type LocalDatabase, openDatabase } from './local-database.js';
 import { checkModelNames, prepareDatabase } from './local-registry.js';
+import { noteOnMemory } from './memory-note.js';
 import { MergedLog } from './merged-log.js';
 import { requireOpenFiles } from './open-files.js';
 import { queueKeyOf, Services, untilReady } from './services.js';
@@ -27,6 +28,8 @@ export async function runLocal(config: LocalConfig): Promise<number> {
     isolateOwnDatabase(config);
     await checkModelNames(config);
     await openHome(config.home);
+    const memory = noteOnMemory();
+    if (memory !== null) log.note(memory);
     await withHome(config.home, log, stop.signal, () => runLocked(config, log, stop));
     return 0;
   } catch (error) {

@@ -122,7 +122,10 @@ function environments(options: ServicesOptions): Record<'api' | 'worker' | 'ops'
       },
       { ...grace, ...returningMemory, SLUICE_WORKER_PORT: '0', SLUICE_POOL: 'local' },
     ),
-    ops: childEnvironment({ ...trustedEnvironment, ...withoutSearchKeys }, { SLUICE_OPS_PORT: '0' }),
+    ops: childEnvironment(
+      { ...trustedEnvironment, ...withoutSearchKeys },
+      { SLUICE_OPS_PORT: '0', SLUICE_MODEL_INSTALLS: 'true' },
+    ),
   };
 }
 

@@ -4,6 +4,7 @@ import { LedgerWatch } from '#billing';
 import { ProgressRecorder } from '#jobs';
 import { CleanupSweeps, RepairSweeps } from '#jobs/nest';
 import { PlacementPublisher } from '#model-registry';
+import { InstallationRunner } from '#model-registry/installations';
 import { PaymentRunner } from '#payments/execution';
 
 /** What cleanup does not delete now the next run does: an artifact store that does not respond must not use up the time to stop. In ms. */
@@ -20,6 +21,7 @@ export class BackgroundTasks implements OnApplicationBootstrap, OnModuleDestroy 
     private readonly placements: PlacementPublisher,
     @Inject(StakeRefresher) private readonly stakes: StakeRefresher | null,
     private readonly payments: PaymentRunner,
+    @Inject(InstallationRunner) private readonly installs: InstallationRunner | null,
   ) {}
 
   onApplicationBootstrap(): void {
@@ -30,6 +32,7 @@ export class BackgroundTasks implements OnApplicationBootstrap, OnModuleDestroy 
     this.placements.start();
     this.stakes?.start();
     this.payments.start();
+    this.installs?.start();
   }
 
   /** What is in progress ends first. */
@@ -39,6 +42,7 @@ export class BackgroundTasks implements OnApplicationBootstrap, OnModuleDestroy 
       ...[repair, progress, ledger, placements, payments].map((task) => task.close()),
       cleanup.close(cleanupMaxWaitMs),
       this.stakes?.close(),
+      this.installs?.close(),
     ]);
   }
 }

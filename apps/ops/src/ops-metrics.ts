@@ -1,4 +1,5 @@
 import { Injectable } from '@nestjs/common';
+import { UsageFoldRepository } from '#billing';
 import { JobsRepository, ResultBacklog } from '#jobs';
 import { Readiness, registerReadinessGauges } from '#platform/health';
 import { Metrics, registerQueueFailures, registerQueueGauges, registerRefusedMessages } from '#platform/metrics';
@@ -12,6 +13,7 @@ export class OpsMetrics {
     transport: QueueTransport,
     jobs: JobsRepository,
     backlog: ResultBacklog,
+    usage: UsageFoldRepository,
     readiness: Readiness,
   ) {
     registerReadinessGauges(metrics, readiness);
@@ -22,6 +24,7 @@ export class OpsMetrics {
     registerStoreMemory(metrics, transport);
     registerBacklogGauges(metrics, backlog);
     registerJobGauges(metrics, jobs);
+    registerUsageFold(metrics, usage);
     registerQueueGauges(metrics, () => readQueues(transport, jobs));
   }
 }
@@ -106,6 +109,18 @@ function registerJobGauges(metrics: Metrics, jobs: JobsRepository): void {
       for (const { modality, modelId, state, oldestSeconds } of await jobs.countOpen()) {
         observe({ modality, model: modelId, state }, oldestSeconds);
       }
+    },
+  });
+}
+
+function registerUsageFold(metrics: Metrics, usage: UsageFoldRepository): void {
+  metrics.observedGauge({
+    name: 'sluice_usage_folded_timestamp_seconds',
+    help: 'Until when usage is in the sums of reports; the same from every replica. Empty: nothing was used yet.',
+    labelNames: [],
+    read: async (observe) => {
+      const through = await usage.foldedThrough();
+      if (through !== null) observe({}, through.getTime() / 1_000);
     },
   });
 }

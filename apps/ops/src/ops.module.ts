@@ -5,6 +5,7 @@ import { BillingModule, JobMeter } from '#billing/nest';
 import { JobCatalog, JobResultProcessingModule, KnownQueues, RecoveryModule } from '#jobs/nest';
 import { catalog, meterJob } from '#modalities';
 import { PlacementBroadcast, PlacementPublisher, PlacementRepository } from '#model-registry';
+import { InstallationRunner } from '#model-registry/installations';
 import { PaymentRunner } from '#payments/execution';
 import { OpsConfig } from '#platform/config';
 import { Readiness } from '#platform/health';
@@ -16,6 +17,7 @@ import { JobResultsModule } from '#queue/job-results';
 import { QueueModule } from '#queue/nest';
 import { StorageModule } from '#storage/nest';
 import { BackgroundTasks } from './background-tasks.js';
+import { createInstallationRunner } from './installs/create-installation-runner.js';
 import { LedgerVerificationDatabase } from './ledger-verification.database.js';
 import { LedgerVerification } from './ledger-verification.js';
 import { OpsMetrics } from './ops-metrics.js';
@@ -85,6 +87,11 @@ export class OpsModule {
           provide: PaymentRunner,
           inject: [OpsConfig, PrismaService, Metrics, Logger],
           useFactory: createPaymentRunner,
+        },
+        {
+          provide: InstallationRunner,
+          inject: [OpsConfig, PrismaService, Logger],
+          useFactory: createInstallationRunner,
         },
         { provide: Readiness, useClass: OpsReadiness },
       ],

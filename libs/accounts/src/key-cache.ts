@@ -5,8 +5,11 @@ import type { KeyLookup } from './accounts.repository.js';
 export const keyCacheMs = 5_000;
 const maxEntries = 10_000;
 
-interface Entry {
-  lookup: Promise<KeyLookup | null>;
+/** What was read about a key, or about what stands for one. */
+type CachedLookup = Pick<KeyLookup, 'active' | 'expiresInMs'>;
+
+interface Entry<Lookup> {
+  lookup: Promise<Lookup | null>;
   /** On the monotonic clock. */
   untilMs: number;
 }
@@ -15,19 +18,19 @@ interface Entry {
  * Caches reads of the key table, each for at most 5 s and never past the key's expiry. Concurrent requests with one key
  * share one read. Unknown keys and failed reads are not cached.
  */
-export class KeyCache {
-  private readonly entries = new Map<string, Entry>();
+export class KeyCache<Lookup extends CachedLookup = KeyLookup> {
+  private readonly entries = new Map<string, Entry<Lookup>>();
 
   constructor(
-    private readonly read: (keyHash: Uint8Array<ArrayBuffer>) => Promise<KeyLookup | null>,
+    private readonly read: (keyHash: Uint8Array<ArrayBuffer>) => Promise<Lookup | null>,
     private readonly clock: Clock = systemClock,
   ) {}
 
-  async find(keyHash: Uint8Array<ArrayBuffer>): Promise<KeyLookup | null> {
+  async find(keyHash: Uint8Array<ArrayBuffer>): Promise<Lookup | null> {
     const id = Buffer.from(keyHash).toString('base64');
     const known = this.entries.get(id);
     if (known && known.untilMs > this.clock.monotonicMs()) return known.lookup;
-    const entry: Entry = { lookup: this.read(keyHash), untilMs: this.clock.monotonicMs() + keyCacheMs };
+    const entry: Entry<Lookup> = { lookup: this.read(keyHash), untilMs: this.clock.monotonicMs() + keyCacheMs };
     this.remember(id, entry);
     try {
       const lookup = await entry.lookup;
@@ -46,7 +49,7 @@ export class KeyCache {
     this.entries.clear();
   }
 
-  private remember(id: string, entry: Entry): void {
+  private remember(id: string, entry: Entry<Lookup>): void {
     this.entries.delete(id);
     this.entries.set(id, entry);
     // A map iterates in insertion order: the first key is the oldest entry.
@@ -54,7 +57,7 @@ export class KeyCache {
     if (oldest !== undefined) this.entries.delete(oldest);
   }
 
-  private forget(id: string, entry: Entry): void {
+  private forget(id: string, entry: Entry<Lookup>): void {
     if (this.entries.get(id) === entry) this.entries.delete(id);
   }
 }

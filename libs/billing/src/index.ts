@@ -4,14 +4,8 @@ export { SettlementStep } from './settlement.step.js';
 export { type BalanceBefore, JobQuote } from './job-quote.js';
 export { LedgerVerifier, LedgerWatch } from './ledger-watch.js';
 export { isConsistent, LedgerService } from './ledger.service.js';
-export type {
-  AccountBalance,
-  CreditKind,
-  EntryPosition,
-  LedgerLine,
-  PlacedLine,
-  VerifyReport,
-} from './ledger.repository.js';
+export type { EntryPosition, LedgerLine, PlacedLine } from './ledger-entries.repository.js';
+export type { AccountBalance, CreditKind, VerifyReport } from './ledger.repository.js';
 export type { ModelPrice } from './model-price.js';
 export { MoneyMetrics } from './money.metrics.js';
 export { PriceList } from './price-list.js';

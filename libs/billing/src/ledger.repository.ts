@@ -58,27 +58,10 @@ export interface AccountBalance {
   diemStakeNano: NanoUsd;
 }
 
-/** An entry in the history of an account. */
-export interface EntryPosition {
-  createdAtMs: number;
-  entryId: bigint;
-}
-
-export interface LedgerLine {
-  transactionId: bigint;
-  kind: string;
-  currency: Currency;
-  amountNano: NanoUsd;
-  sku: string | null;
-  requestId: string | null;
-  note: string;
-  createdAt: Date;
-}
-
-/** A line in the history of an account, with its place there. */
-export interface PlacedLine extends LedgerLine {
-  entryId: bigint;
-  enteredAt: Date;
+/** Open reservations, and whether any was closed in some time before. */
+export interface ReservationFlow {
+  open: number;
+  anyClosed: boolean;
 }
 
 /** Totals of the ledger, and each way it can be broken as a count that must be zero. */
@@ -275,34 +258,20 @@ export class LedgerRepository {
     return row ?? null;
   }
 
-  /** Returns the entries of an account, newest first; with `after`, those behind an entry. */
-  async entries(accountId: string, limit: number, after: EntryPosition | null = null): Promise<PlacedLine[]> {
-    if (!isUuid(accountId)) return [];
-    const at = after === null ? 'infinity' : new Date(after.createdAtMs).toISOString();
-    return this.queries.$queryRaw<PlacedLine[]>`
-      SELECT e.id AS "entryId", e.created_at AS "enteredAt", t.id AS "transactionId", t.kind::text AS kind, e.currency::text AS currency, e.amount_nano AS "amountNano",
-             e.sku, t.request_id AS "requestId", t.note, t.created_at AS "createdAt"
-        FROM ledger_entries e JOIN ledger_transactions t ON t.id = e.transaction_id
-       WHERE e.ledger_account_id IN (SELECT id FROM ledger_accounts WHERE account_id = ${accountId}::uuid)
-         AND (e.created_at, e.id) < (${at}::timestamptz, ${after?.entryId ?? 0n}::bigint)
-       ORDER BY e.created_at DESC, e.id DESC LIMIT ${limit}::int`;
-  }
-
-  /** Returns what a request was charged, line by line. */
-  async entriesOfRequest(accountId: string, requestId: string): Promise<LedgerLine[]> {
-    return this.queries.$queryRaw<LedgerLine[]>`
-      SELECT t.id AS "transactionId", t.kind::text AS kind, e.currency::text AS currency, e.amount_nano AS "amountNano",
-             e.sku, t.request_id AS "requestId", t.note, t.created_at AS "createdAt"
-        FROM ledger_transactions t JOIN ledger_entries e ON e.transaction_id = t.id
-       WHERE t.kind = 'charge' AND t.request_id = ${requestId} AND t.account_id = ${accountId}::uuid AND e.sku IS NOT NULL
-       ORDER BY e.id`;
-  }
-
   async openReservations(): Promise<OpenReservations> {
     const [row] = await this.queries.$queryRaw<OpenReservations[]>`
       SELECT count(*)::int AS count,
              COALESCE(sum(diem_nano + bundled_nano + usd_nano), 0)::bigint AS "heldNano"
         FROM holds WHERE state = 'open'`;
+    return one(row);
+  }
+
+  async reservationFlow(windowMs: number): Promise<ReservationFlow> {
+    const [row] = await this.queries.$queryRaw<ReservationFlow[]>`
+      SELECT (SELECT count(*)::int FROM holds WHERE state = 'open') AS open,
+             EXISTS (SELECT 1 FROM jobs j JOIN holds h ON h.request_id = j.request_id
+                      WHERE j.finished_at > now() - ${windowMs}::float8 * interval '1 ms' AND h.state <> 'open')
+               AS "anyClosed"`;
     return one(row);
   }
 

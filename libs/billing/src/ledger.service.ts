@@ -1,8 +1,14 @@
 import { type Currency, formatNanos, type NanoUsd, PlatformError } from '#common';
 import { Injectable } from '#platform/injection';
-import { PrismaService } from '#platform/prisma';
-import { type AccountBalance, type CreditKind, type LedgerLine, LedgerRepository } from './ledger.repository.js';
-import type { EntryPosition, OpenReservations, PlacedLine, VerifyReport } from './ledger.repository.js';
+import { boundedRead, PrismaService } from '#platform/prisma';
+import {
+  type EntryPosition,
+  LedgerEntriesRepository,
+  type LedgerLine,
+  type PlacedLine,
+} from './ledger-entries.repository.js';
+import { type AccountBalance, type CreditKind, LedgerRepository } from './ledger.repository.js';
+import type { OpenReservations, ReservationFlow, VerifyReport } from './ledger.repository.js';
 import { LedgerVerificationRepository, type RecordedVerification } from './ledger-verification.repository.js';
 
 export interface Credit {
@@ -19,10 +25,12 @@ export interface Credit {
 @Injectable()
 export class LedgerService {
   private readonly repository: LedgerRepository;
+  private readonly history: LedgerEntriesRepository;
   private readonly verifications: LedgerVerificationRepository;
 
-  constructor(prisma: PrismaService) {
+  constructor(private readonly prisma: PrismaService) {
     this.repository = new LedgerRepository(prisma);
+    this.history = new LedgerEntriesRepository(prisma);
     this.verifications = new LedgerVerificationRepository(prisma);
   }
 
@@ -89,23 +97,33 @@ export class LedgerService {
 
   /** Returns the entries of an account, newest first. */
   async entries(accountId: string, limit: number): Promise<LedgerLine[]> {
-    const lines = await this.repository.entries(accountId, limit);
+    const lines = await this.history.page(accountId, null, limit);
     return lines.map(({ entryId: _entryId, enteredAt: _enteredAt, ...line }) => line);
   }
 
-  /** Returns up to `limit` entries of an account behind one, newest first, with their places in the history. */
+  /**
+   * Returns up to `limit` entries of an account behind one, newest first, with their places in the history. Rejects with
+   * `REQUEST_TIMEOUT` when the database takes too long.
+   */
   async entriesAfter(accountId: string, after: EntryPosition | null, limit: number): Promise<PlacedLine[]> {
-    return this.repository.entries(accountId, limit, after);
+    return this.history.page(accountId, after, limit);
   }
 
   /** Returns what a request of the account was charged, line by line. */
   async entriesOfRequest(accountId: string, requestId: string): Promise<LedgerLine[]> {
-    return this.repository.entriesOfRequest(accountId, requestId);
+    return this.history.ofRequest(accountId, requestId);
   }
 
   /** Reads only the open reservations, however large the ledger is. */
   async openReservations(): Promise<OpenReservations> {
     return this.repository.openReservations();
+  }
+
+  /** Returns whether reservations are closed: how many are open, and whether any was closed in the last `windowMs`. */
+  async reservationFlow(windowMs: number): Promise<ReservationFlow> {
+    return boundedRead(this.prisma, { owner: null, timeoutMs: 2_000 }, (transaction) =>
+      new LedgerRepository(transaction).reservationFlow(windowMs),
+    );
   }
 
   /** Verifies the ledger and records what was found, for those who look at it later. */

@@ -1,5 +1,5 @@
 export { AccountCipher } from './access/account-cipher.js';
-export { errorResponse, openaiError } from './errors/error-envelope.js';
+export { anthropicError, errorResponse, openaiError } from './errors/error-envelope.js';
 export { GatewayModule } from './gateway.module.js';
 export { bodyLimitBytes } from './request/body-limits.js';
 export { RequestHooks } from './http/request-hooks.js';

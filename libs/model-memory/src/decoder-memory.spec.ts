@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { mebibyte } from '#common/values';
 import { cacheBytes, decoderMemory, type DecoderSize, peakBytes } from './decoder-memory.js';
+import { keptStates } from './kept-states.js';
 
 /** TinyLlama in 4 bits: 22 layers, 32 heads of 64, 4 of keys and values, 32,000 tokens. */
 const tinyLlama: DecoderSize = {
@@ -10,6 +11,7 @@ const tinyLlama: DecoderSize = {
   vocabularySize: 32_000,
   cacheBytesPerToken: 2 * 22 * 4 * 64 * 4,
   windowCache: null,
+  stateBytes: 0,
 };
 
 describe('the memory of a decoder', () => {
@@ -20,12 +22,30 @@ describe('the memory of a decoder', () => {
       weights: 934e6,
       loading: 65_536_000,
       cache: 45_056 * 4_096,
+      states: 0,
       cacheCopies: (45_056 * 4_096) / 3,
       prefill: 4 * 32 * 64 * 1_088 * 4,
       logits: 4 * 4 * 32_000 * 4,
     });
     const used = memory.cache + memory.cacheCopies + memory.prefill + memory.logits;
     expect(peakBytes(memory)).toBe(memory.process + memory.weights + used);
+  });
+
+  it('counts three states of each running request, and those that are kept for later prompts', () => {
+    const use = { slots: 8, contextLength: 1_024, cacheTokens: 4_096 };
+    // LFM2-1.2B: ten convolutions that keep two inputs of 2,048 channels.
+    const lfm2 = decoderMemory({ ...tinyLlama, stateBytes: 10 * 2 * 2_048 * 4 }, use);
+    expect(keptStates(163_840, 8)).toEqual({ total: 409, perRow: 16 });
+    expect(lfm2.states).toBe(163_840 * (3 * 8 + 409));
+    expect(peakBytes(lfm2) - peakBytes(decoderMemory(tinyLlama, use))).toBeCloseTo(lfm2.states, 3);
+  });
+
+  it.each([
+    ['of no state', 0, { total: 0, perRow: 0 }],
+    ['of small states', 1_000, { total: 1_024, perRow: 16 }],
+    ['of large states, two for each request', 20 * mebibyte, { total: 16, perRow: 2 }],
+  ])('keeps a bounded number %s', (_, stateBytes, kept) => {
+    expect(keptStates(stateBytes, 8)).toEqual(kept);
   });
 
   it('is highest while the model loads, if little is kept afterwards', () => {

@@ -1,4 +1,5 @@
 import { mebibyte } from '#common/values';
+import { statesMemory } from './kept-states.js';
 import { windowCachePositions } from './window-cache.js';
 
 /*
@@ -23,6 +24,8 @@ export interface DecoderSize extends CacheSize {
   /** Heads of the queries. */
   heads: number;
   vocabularySize: number;
+  /** State of one request in layers that do not attend; 0 without such layers. */
+  stateBytes: number;
 }
 
 /** How a model is used. */
@@ -44,6 +47,8 @@ export interface DecoderMemory {
   loading: number;
   /** Keys and values of all tokens. */
   cache: number;
+  /** States of layers that do not attend: of running requests, and those that are kept for later prompts. */
+  states: number;
   /** Of rows that end in the same moment: they are kept for later prompts before their batch gives them back. */
   cacheCopies: number;
   /** Scores of attention of a piece of a prompt. */
@@ -80,6 +85,7 @@ export function decoderMemory(size: DecoderSize, use: DecoderUse): DecoderMemory
     weights: size.weightsBytes,
     loading: size.largestBytes,
     cache,
+    states: statesMemory(size.stateBytes, slots),
     // Half at worst, when the batch gives memory back; a third as measured. A lone row keeps its own cache.
     cacheCopies: slots === 1 ? 0 : cache / 3,
     prefill: scoreTensors * size.heads * chunkTokens * (use.contextLength + chunkTokens) * floatBytes,
@@ -98,6 +104,6 @@ export function cacheBytes(
 
 /** The highest of it: nothing is computed while the model loads. */
 export function peakBytes({ process, weights, loading, ...running }: DecoderMemory): number {
-  const used = running.cache + running.cacheCopies + running.prefill + running.logits;
+  const used = running.cache + running.states + running.cacheCopies + running.prefill + running.logits;
   return process + weights + Math.max(loading, used);
 }

@@ -18,4 +18,5 @@ export {
   type FamilySize,
   type HostMemory,
 } from './family-memory.js';
+export { keptStates } from './kept-states.js';
 export { maxRunFrames, maxRunPixels, runBytes, type RunMemory, type RunShape } from './run-memory.js';

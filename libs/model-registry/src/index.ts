@@ -2,7 +2,7 @@ export { builtMembers } from './manifest/built-capabilities.js';
 export type { ModelPlacement, WorkerState } from './placement/placement.js';
 export { PlacementBroadcast, PlacementPublisher } from './placement/placement-publisher.js';
 export { PlacementRepository } from './placement/placement.repository.js';
-export { PlacementService } from './placement/placement.service.js';
+export { assertPool, PlacementService } from './placement/placement.service.js';
 export { parseModelName } from './registry/model-name.js';
 export { CompatibleNames } from './registry/compatible-names.js';
 export { ModelRegistryService } from './registry/model-registry.service.js';

@@ -39,8 +39,8 @@ export function chooseContext(found: GgufDescription, { contextLength }: DraftOp
   return Math.min(contextLength, found.maxContextLength);
 }
 
-export function chooseFormats({ formats, layerValues }: GgufDescription, { weights }: DraftOptions): ConvertedFormats {
-  return weights === undefined ? formats : uniformFormats(weights, layerValues);
+export function chooseFormats(found: GgufDescription, { weights }: DraftOptions): ConvertedFormats {
+  return weights === undefined ? found.formats : uniformFormats(weights, found);
 }
 
 /** That of most weights. */

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -9,6 +10,8 @@ import { tinyDecoder } from '#test/tiny-models/tiny-shapes';
 import { WeightsServer } from '#test/weights-server';
 import { ggufTypes } from './convert/gguf/gguf-types.js';
 import { draftManifest } from './draft-manifest.js';
+import { silentReporter } from './pull/progress.js';
+import { pullModels } from './pull/pull-models.js';
 
 let folder: string;
 let server: WeightsServer;
@@ -129,9 +132,108 @@ describe('draftManifest of a GGUF file', () => {
     const settings = { hubEndpoint: server.url };
     const { manifest } = await draftManifest('hf:team/many:Q4_K_M', settings);
     expect(manifest.sources[0]?.files.map(({ path }) => path)).toEqual(['tiny-q4_k_m.gguf']);
-    for (const name of ['q8_0', 'Q4', '.*']) {
+    for (const name of ['Q4', '.*']) {
       await expect(draftManifest(`hf:team/many:${name}`, settings)).rejects.toThrow(`has no file ${name}. There are:`);
     }
+    await expect(draftManifest('hf:team/many:q8_0', settings)).rejects.toThrow(
+      'has several files in q8_0; name one of them. There are: Q8_0/b.gguf, tiny-Q8_0.gguf.',
+    );
+  });
+
+  it('takes Q4_K_M of several, as other runners do, and says so', async () => {
+    const files = {
+      'tiny-Q8_0.gguf': gguf,
+      'tiny-Q4_K_M.gguf': gguf,
+      'tiny-UD-Q4_K_M.gguf': gguf,
+      'tiny-F16.gguf': gguf,
+    };
+    server.addRepository('team/several', 'd'.repeat(40), files);
+    const { manifest, facts } = await draftManifest('hf:team/several', { hubEndpoint: server.url });
+    expect(manifest.sources[0]?.files.map(({ path }) => path)).toEqual(['tiny-Q4_K_M.gguf']);
+    expect(facts.choice).toBe(
+      'tiny-Q4_K_M was chosen; the source also has tiny-F16.gguf and 2 more. Name one as in hf:team/several:tiny-F16.gguf',
+    );
+    const named = await draftManifest('hf:team/several:UD-Q4_K_M', { hubEndpoint: server.url });
+    expect(named.manifest.sources[0]?.files.map(({ path }) => path)).toEqual(['tiny-UD-Q4_K_M.gguf']);
+    expect(named.facts.choice).toBeUndefined();
+  });
+
+  it.each(['mmproj-model-f16.gguf', 'tiny-mmproj-F16.gguf', 'imatrix_unsloth.gguf'])(
+    'leaves %s beside the model aside',
+    async (companion) => {
+      await writeFile(join(folder, companion), 'no language model');
+      await expect(draftManifest(`file:${folder}`, {})).rejects.toThrow(
+        `${companion} belongs beside a model and is none`,
+      );
+      await writeFile(join(folder, 'tiny-F16.gguf'), gguf);
+      const { manifest, facts } = await draftManifest(`file:${folder}`, {});
+      expect(manifest.id).toBe('tiny-f16');
+      expect(facts.choice).toBeUndefined();
+      // The only one in F16 that is a model.
+      expect((await draftManifest(`file:${folder}:F16`, {})).manifest.id).toBe('tiny-f16');
+      await expect(draftManifest(`file:${folder}/${companion}`, {})).rejects.toThrow('belongs beside a model');
+    },
+  );
+
+  it('takes a file of a folder by the name that its error gives', async () => {
+    for (const name of ['a.gguf', 'b.Q8_0.gguf']) await writeFile(join(folder, name), gguf);
+    await expect(draftManifest(`file:${folder}`, {})).rejects.toThrow(`name one, as in ${folder}:a.gguf.`);
+    expect((await draftManifest(`file:${folder}:a.gguf`, {})).manifest.id).toBe('a');
+    expect((await draftManifest(`file:${folder}:q8_0`, {})).manifest.id).toBe('b.q8_0');
+    await expect(draftManifest(`file:${folder}:c.gguf`, {})).rejects.toThrow(
+      'has no file c.gguf. There are: a.gguf, b.Q8_0',
+    );
+  });
+
+  it.each([
+    ['hf.co/team/tiny:UD-Q4_K_XL', 'hf:team/tiny:UD-Q4_K_XL'],
+    ['https://huggingface.co/team/tiny', 'hf:team/tiny'],
+    ['https://huggingface.co/team/tiny/tree/main', 'hf:team/tiny'],
+    ['huggingface.co/team/tiny:tiny-UD-Q4_K_XL.gguf', 'hf:team/tiny:tiny-UD-Q4_K_XL.gguf'],
+    [
+      'https://huggingface.co/team/tiny/blob/main/tiny-UD-Q4_K_XL.gguf?download=true',
+      'hf:team/tiny:tiny-UD-Q4_K_XL.gguf',
+    ],
+  ])('takes a source as people paste it: %s', async (pasted, uri) => {
+    const commit = 'd'.repeat(40);
+    server.addRepository('team/tiny', commit, { 'tiny-UD-Q4_K_XL.gguf': gguf, 'mmproj-F16.gguf': Buffer.from('none') });
+    const { manifest } = await draftManifest(pasted, { hubEndpoint: server.url });
+    const { manifest: same } = await draftManifest(uri, { hubEndpoint: server.url });
+    expect(manifest).toMatchObject({
+      id: 'tiny-ud-q4_k_xl',
+      modelSource: 'https://huggingface.co/team/tiny',
+      sources: [{ uri: `hf:team/tiny@${commit}`, files: [{ path: 'tiny-UD-Q4_K_XL.gguf' }] }],
+    });
+    expect(manifest.sources).toEqual(same.sources);
+  });
+
+  it('takes what Ollama has downloaded, by its blob and by its manifest', async () => {
+    const digest = createHash('sha256').update(gguf).digest('hex');
+    const blob = join(folder, 'models/blobs', `sha256-${digest}`);
+    const tags = join(folder, 'models/manifests/registry.ollama.ai/library/tiny');
+    for (const path of [join(folder, 'models/blobs'), tags]) await mkdir(path, { recursive: true });
+    await writeFile(blob, gguf);
+    const layers = [
+      { mediaType: 'application/vnd.ollama.image.template', digest: `sha256:${'0'.repeat(64)}` },
+      { mediaType: 'application/vnd.ollama.image.model', digest: `sha256:${digest}` },
+    ];
+    await writeFile(join(tags, '1b'), JSON.stringify({ schemaVersion: 2, layers }));
+    const { manifest } = await draftManifest(`file:${join(tags, '1b')}`, {});
+    expect(manifest).toMatchObject({
+      id: 'tiny-1b',
+      sources: [{ uri: `file:${blob}`, files: [{ path: `sha256-${digest}`, as: 'model.gguf', bytes: gguf.length }] }],
+    });
+    expect((await draftManifest(`file:${blob}`, {})).manifest.sources).toEqual(manifest.sources);
+    const home = join(folder, 'home');
+    expect(await pullModels({ home, manifests: [manifest], reporter: silentReporter })).toMatchObject([
+      { modelId: 'tiny-1b', status: 'installed' },
+    ]);
+    await rm(blob);
+    await expect(draftManifest(`file:${join(tags, '1b')}`, {})).rejects.toThrow('no folder blobs above it holds them');
+    await writeFile(join(folder, 'notes'), 'a text');
+    await expect(draftManifest(`file:${join(folder, 'notes')}`, {})).rejects.toThrow(
+      'neither a folder, nor a GGUF file',
+    );
   });
 
   it.each(['', '/big-00002-of-00003.gguf'])('takes all shards of a model on this disk: %s', async (named) => {

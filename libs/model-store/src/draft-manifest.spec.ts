@@ -1,6 +1,8 @@
-import { readFile } from 'node:fs/promises';
+import { readdir, readFile } from 'node:fs/promises';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { embeddingFixtures, rerankerFixtures } from '#test/drafted-model';
+import { ggufFile } from '#test/tiny-models/source-formats';
+import { tinyDecoder } from '#test/tiny-models/tiny-shapes';
 import { sha256, WeightsServer } from '#test/weights-server';
 import { draftManifest } from './draft-manifest.js';
 
@@ -19,6 +21,21 @@ const pooledFiles = {
   'modules.json': Buffer.from(JSON.stringify(modules)),
   '1_Pooling/config.json': Buffer.from(JSON.stringify({ pooling_mode_cls_token: true })),
 };
+
+/** The files of a tiny encoder, with other settings. */
+async function encoderFiles(
+  folder: URL,
+  change: (config: Record<string, unknown>) => object,
+): Promise<Record<string, Buffer>> {
+  const names = (await readdir(folder)).filter(
+    (name) => /\.(?:json|safetensors)$/.test(name) && name !== 'reference.json',
+  );
+  const files = Object.fromEntries(
+    await Promise.all(names.map(async (name) => [name, await readFile(new URL(name, folder))] as const)),
+  );
+  const settings = JSON.parse(String(files['config.json'])) as Record<string, unknown>;
+  return { ...files, 'config.json': Buffer.from(JSON.stringify(change(settings))) };
+}
 
 describe('draftManifest', () => {
   it('pins a package by its SRI and every file by its sha256', async () => {
@@ -120,16 +137,15 @@ describe('draftManifest', () => {
   it('drafts an encoder from its weights, with its prefixes and the lengths of its vectors', async () => {
     const prompts = { query: 'search_query: ', document: 'search_document: ', clustering: 'clustering: ' };
     // The names that published files give to the settings.
-    const encoder = {
-      ...{ model_type: 'nomic_bert', architectures: ['NomicBertModel'], n_embd: 32, n_positions: 2_048, n_head: 4 },
-      ...{ n_inner: 48, n_layer: 2, vocab_size: 123, torch_dtype: 'float16', matryoshka_dimensions: [32, 16] },
-    };
+    const named = { n_embd: 32, n_positions: 2_048, torch_dtype: 'float16', matryoshka_dimensions: [32, 16] };
+    const files = await encoderFiles(
+      new URL('tiny-nomic-bert/', embeddingFixtures),
+      ({ hidden_size: _size, max_position_embeddings: _positions, ...rest }) => ({ ...rest, ...named }),
+    );
     server.addRepository('team/weights', 'a'.repeat(40), {
-      'config.json': Buffer.from(JSON.stringify(encoder)),
+      ...files,
       'config_sentence_transformers.json': Buffer.from(JSON.stringify({ prompts })),
-      'tokenizer.json': Buffer.from('{}'),
       ...pooledFiles,
-      'model.safetensors': await readFile(new URL('tiny-nomic-bert/model.safetensors', embeddingFixtures)),
       'pytorch_model.bin': graph,
       'README.md': Buffer.from('#'),
     });
@@ -154,6 +170,7 @@ describe('draftManifest', () => {
       'model.safetensors',
       'modules.json',
       'tokenizer.json',
+      'tokenizer_config.json',
     ]);
     expect(facts.summary).toBe('nomic_bert, safetensors, served as float32');
   });
@@ -196,10 +213,14 @@ describe('draftManifest', () => {
     ['onnx/model.onnx', { kind: 'none' }],
     ['model.safetensors', { kind: 'bert' }],
   ])('drafts a classifier with one class as a reranker, from %s', async (file, converter) => {
-    const read = (name: string) => readFile(new URL(`tiny-xlm-roberta-reranker/${name}`, rerankerFixtures));
-    const files = { 'config.json': await read('config.json'), 'tokenizer.json': Buffer.from('{}') };
-    const content = file === 'model.safetensors' ? await read(file) : graph;
-    server.addRepository('team/reranker', 'b'.repeat(40), { ...files, [file]: content });
+    const { 'model.safetensors': weights = graph, ...files } = await encoderFiles(
+      new URL('tiny-xlm-roberta-reranker/', rerankerFixtures),
+      (settings) => settings,
+    );
+    server.addRepository('team/reranker', 'b'.repeat(40), {
+      ...files,
+      [file]: file.startsWith('onnx') ? graph : weights,
+    });
     const options = { inputPriceUsd: 0.5 };
     const { manifest } = await draftManifest('hf:team/reranker', { hubEndpoint: server.url }, options);
     expect(manifest).toMatchObject({
@@ -208,6 +229,65 @@ describe('draftManifest', () => {
       pricing: { input: { usd: 0.5, diem: 0.5 } },
     });
     expect(manifest.pricing).not.toHaveProperty('output');
+  });
+
+  it.each<[string, object, string]>([
+    ['settings', { rotary_emb_interleaved: true }, 'its rotary positions interleave'],
+    ['sizes', { vocab_size: 124 }, 'word_embeddings.weight is [123, 32] where config.json says [124, 32]'],
+  ])('refuses an encoder before the download for its %s', async (_, change, reason) => {
+    const files = await encoderFiles(new URL('tiny-nomic-bert/', embeddingFixtures), (settings) => {
+      return { ...settings, ...change };
+    });
+    server.addRepository('team/encoder', 'a'.repeat(40), { ...files, ...pooledFiles });
+    await expect(draftManifest('hf:team/encoder', { hubEndpoint: server.url })).rejects.toThrow(reason);
+    const weights = server.requestsOf(`/team/encoder/resolve/${'a'.repeat(40)}/model.safetensors`);
+    for (const { range } of weights) expect(range).toMatch(/^bytes=(?:0-0|0-7|8-\d+)$/);
+  });
+
+  it('says which manifest runs what it does not draft', async () => {
+    const whisper = Buffer.from(JSON.stringify({ architectures: ['WhisperForConditionalGeneration'] }));
+    server.addRepository('team/whisper', 'a'.repeat(40), {
+      'config.json': whisper,
+      'onnx/decoder_model_merged.onnx': graph,
+    });
+    server.addRepository('team/heard', 'a'.repeat(40), {
+      'config.json': whisper,
+      'tokenizer.json': Buffer.from('{}'),
+      'model.safetensors': graph,
+    });
+    for (const name of ['team/whisper', 'team/heard']) {
+      await expect(draftManifest(`hf:${name}`, { hubEndpoint: server.url })).rejects.toThrow(
+        'However, the ONNX export of a Whisper model runs with a manifest of `family: whisper`; models/whisper-tiny.yaml is',
+      );
+    }
+  });
+
+  it('says what to do with weights as Python pickles', async () => {
+    server.addRepository('team/pickled', 'a'.repeat(40), { 'config.json': config, 'pytorch_model.bin': graph });
+    await expect(draftManifest('hf:team/pickled', { hubEndpoint: server.url })).rejects.toThrow(
+      'holds weights as PyTorch pickles, which are not read because they can run code; save the model as safetensors',
+    );
+  });
+
+  it('drafts the GGUF file of a package, of which only the header is kept', async () => {
+    const gguf = await ggufFile(tinyDecoder('llama', 1));
+    const { integrity } = await server.addPackage('tiny-gguf', '1.2.0', {
+      'package.json': Buffer.from('{"name":"tiny-gguf"}'),
+      'weights/tiny.Q8_0.gguf': gguf,
+      'weights/mmproj-f16.gguf': Buffer.from('a projector'),
+    });
+    const { manifest } = await draftManifest('npm:tiny-gguf@1.2.0', { npm: { registry: server.url } });
+    expect(manifest).toMatchObject({
+      id: 'tiny.q8_0',
+      converter: { kind: 'gguf' },
+      sources: [
+        {
+          uri: 'npm:tiny-gguf@1.2.0',
+          integrity,
+          files: [{ path: 'weights/tiny.Q8_0.gguf', as: 'tiny.Q8_0.gguf', bytes: gguf.length, sha256: sha256(gguf) }],
+        },
+      ],
+    });
   });
 
   it.each([

@@ -16,11 +16,13 @@ import {
   truncationMembers,
 } from './draft-fields.js';
 import { draftGgufEncoder, draftPoolingModel } from './draft-pooling-model.js';
+import { choiceOf, smallerWeights } from './draft-hints.js';
 import { convertedEncoderBytes } from './source/encoder-weights.js';
 import { isRoundedAgain, storedFormat } from './convert/gguf/gguf-precision.js';
 import { type ConvertedFormats, precisionName, precisionsOf } from './source/converted-formats.js';
 import { convertedBytes, decoderSize, type GgufDescription } from './source/gguf-description.js';
 import type { CheckpointDescription, GgufSourceDescription, GraphDescription } from './source/source-description.js';
+import { sourceFromPasted } from './source/pasted-source.js';
 import type { SourceSettings } from './source/source-settings.js';
 
 /**
@@ -28,19 +30,24 @@ import type { SourceSettings } from './source/source-settings.js';
  * (default 0). The context is the model's own, at most 8,192 tokens. The sampling is that of `generation_config.json`.
  * A GGUF file or safetensors become weights of the same precision unless `weights` is given.
  */
-export async function draftManifest(uri: string, settings: SourceSettings, options: DraftOptions = {}): Promise<Draft> {
+export async function draftManifest(
+  source: string,
+  settings: SourceSettings,
+  options: DraftOptions = {},
+): Promise<Draft> {
   const { describeSource } = await import('./source/describe-source.js');
   const { purpose, pooling } = options;
+  const uri = sourceFromPasted(source);
   const found = await describeSource(uri, settings, { purpose, pooling });
   if (found.format === 'lora') {
     const common = (bytes: number) => commonFields(uri, found.name, { bytes, license: null }, options);
     return draftAdapter(uri, found, options, common);
   }
   if (found.format === 'gguf') {
-    const { gguf: model, name, source } = found;
+    const { gguf: model, name, source, others } = found;
     const { poolingModel } = model;
     if (poolingModel !== null)
-      return draftPoolingModel({ uri, name, source, converter: 'gguf', model, poolingModel }, options);
+      return draftPoolingModel({ uri, name, source, others, converter: 'gguf', model, poolingModel }, options);
     return draftGguf(uri, found, options);
   }
   if (found.format === 'gguf-encoder') return draftGgufEncoder(uri, found, options);
@@ -123,7 +130,11 @@ function draftGraph(uri: string, found: GraphDescription, options: DraftOptions)
   };
 }
 
-function draftGguf(uri: string, { gguf, name, source }: GgufSourceDescription, options: DraftOptions): Draft {
+function draftGguf(
+  uri: string,
+  { gguf, name, source, others = [] }: GgufSourceDescription,
+  options: DraftOptions,
+): Draft {
   const contextLength = chooseContext(gguf, options);
   const formats = chooseFormats(gguf, options);
   const bytes = convertedBytes(gguf, formats, contextLength);
@@ -150,7 +161,7 @@ function draftGguf(uri: string, { gguf, name, source }: GgufSourceDescription, o
   );
   const kind = `GGUF with ${gguf.stored}`;
   const facts = decoderFacts(gguf, { kind, formats, contextLength });
-  return { manifest, facts: { ...facts, ...roundingOf(gguf, options.weights) } };
+  return { manifest, facts: { ...facts, ...roundingOf(gguf, options.weights), ...choiceOf(uri, name, others) } };
 }
 
 /** Packed layers keep their 4 bits unless other weights are wanted, and nothing else is rounded. */
@@ -172,7 +183,8 @@ function draftCheckpoint(uri: string, found: CheckpointDescription, options: Dra
     uri,
   );
   const kind = `safetensors with ${checkpoint.stored}`;
-  return { manifest, facts: decoderFacts(checkpoint, { kind, formats, contextLength }) };
+  const facts = decoderFacts(checkpoint, { kind, formats, contextLength });
+  return { manifest, facts: { ...facts, ...smallerWeights(checkpoint, { formats, contextLength }) } };
 }
 
 interface ServedAs {

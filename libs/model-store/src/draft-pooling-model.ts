@@ -14,6 +14,7 @@ import {
   toId,
   truncationMembers,
 } from './draft-fields.js';
+import { choiceOf } from './draft-hints.js';
 import { precisionName } from './source/converted-formats.js';
 import { addedLayerBytes, type GgufDescription, poolingModelBytes } from './source/gguf-description.js';
 import type { GgufEncoderSource } from './source/source-description.js';
@@ -24,6 +25,8 @@ export interface PoolingModelSource {
   uri: string;
   name: string;
   source: ModelManifest['sources'][number];
+  /** Other GGUF models of the source. */
+  others?: readonly string[];
   converter: 'gguf' | 'safetensors';
   model: GgufDescription;
   poolingModel: PoolingModelDescription;
@@ -31,7 +34,7 @@ export interface PoolingModelSource {
 
 /** Drafts an embedding model or a reranker that is made of a decoder. */
 export function draftPoolingModel(
-  { uri, name, source, converter, model, poolingModel }: PoolingModelSource,
+  { uri, name, source, others = [], converter, model, poolingModel }: PoolingModelSource,
   options: DraftOptions,
 ): Draft {
   const contextLength = chooseContext(model, options);
@@ -70,7 +73,8 @@ export function draftPoolingModel(
     config: { num_attention_heads: model.heads, hidden_size: model.hiddenSize, intermediate_size: model.innerSize },
     maxTokens: contextLength,
   };
-  return { manifest, facts: { summary, weightsBytes: bytes, decoder: null, family: { size, contextLength } } };
+  const facts = { summary, weightsBytes: bytes, decoder: null, family: { size, contextLength } };
+  return { manifest, facts: { ...facts, ...choiceOf(uri, name, others) } };
 }
 
 function converterOptions(poolingModel: PoolingModelDescription): Record<string, string | number> {
@@ -105,7 +109,7 @@ function rerankerFields(
 /** Drafts an embedding model of an encoder in a GGUF file, which is served in float32. */
 export function draftGgufEncoder(
   uri: string,
-  { name, source, encoder }: GgufEncoderSource,
+  { name, source, encoder, others = [] }: GgufEncoderSource,
   options: DraftOptions,
 ): Draft {
   if (options.weights !== undefined && options.weights !== 'float32') {
@@ -140,5 +144,6 @@ export function draftGgufEncoder(
   );
   const summary = `${architecture}, GGUF with ${types}; served as float32; embeddings, pooling ${pooling}`;
   const size = { family: manifest.family, weightsBytes: bytes, tokenizerBytes: 0, config, maxTokens: contextLength };
-  return { manifest, facts: { summary, weightsBytes: bytes, decoder: null, family: { size, contextLength } } };
+  const facts = { summary, weightsBytes: bytes, decoder: null, family: { size, contextLength } };
+  return { manifest, facts: { ...facts, ...choiceOf(uri, name, others) } };
 }

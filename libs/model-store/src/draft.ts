@@ -45,6 +45,10 @@ export interface DraftFacts {
   summary: string;
   /** What the model loses against its file; absent: nothing that the file does not say. */
   rounding?: string;
+  /** Which of several files was chosen; absent: there was one, or it was named. */
+  choice?: string;
+  /** What the memory would depend on with other weights; absent: nothing smaller loses little. */
+  smaller?: { weights: WeightFormat; size: DecoderSize }[];
   /** Size of the files after installation. */
   weightsBytes: number;
   /** What the memory of a decoder depends on, and how the manifest uses it; null if the source does not say. */

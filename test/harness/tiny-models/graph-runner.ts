@@ -41,8 +41,11 @@ const int64 = (values: number[], dims: number[]) => new Tensor('int64', BigInt64
 /** `capacity` 0 is for a graph without a past: one `append`, whose keys and values are dropped. */
 export async function openSplitRunner(path: string, shape: RunnerShape, capacity: number): Promise<SequenceRunner> {
   const session = await InferenceSession.create(path, sessionOptions);
-  const { layers, keyValueHeads, headSize } = shape;
+  const { keyValueHeads, headSize } = shape;
   const rowSize = keyValueHeads * capacity * headSize;
+  // Layers that do not attend have a state instead.
+  const layers = session.inputNames.filter((name) => name.endsWith('.key')).length;
+  let states = emptyStates(session);
   const cache: SplitCache = {
     length: 0,
     buffers: cacheNames(layers).map(() => new Float32Array(rowSize)),
@@ -54,6 +57,7 @@ export async function openSplitRunner(path: string, shape: RunnerShape, capacity
         past_lens: int64([cache.length], [1]),
         last_index: int64([tokenIds.length - 1], [1]),
         wanted_ids: int64([0], [1, 1]),
+        ...states,
       };
       // The past of layers with a window begins with the first token: nothing is dropped.
       if (session.inputNames.includes('window_starts')) feeds.window_starts = int64([0], [1]);
@@ -62,6 +66,9 @@ export async function openSplitRunner(path: string, shape: RunnerShape, capacity
         feeds[`past_key_values.${name}`] = new Tensor('float32', buffer, [1, keyValueHeads, capacity, headSize]);
       });
       const outputs = await session.run(feeds);
+      states = Object.fromEntries(
+        Object.keys(states).map((name) => [name, tensor(outputs[name.replace('past_', 'new_')])]),
+      );
       scatter(cache, floats(outputs.new_kv), { keyValueHeads, headSize, capacity, count: tokenIds.length });
       return {
         logits: floats(outputs.logits),
@@ -71,6 +78,20 @@ export async function openSplitRunner(path: string, shape: RunnerShape, capacity
     },
     release: () => session.release(),
   };
+}
+
+/** States before the first token. */
+function emptyStates(session: InferenceSession): Record<string, Tensor> {
+  const states = session.inputMetadata.flatMap((input) =>
+    input.isTensor && input.name.startsWith('past_states.') ? [input] : [],
+  );
+  return Object.fromEntries(
+    states.map(({ name, shape: [, ...sizes] }) => {
+      const dims = sizes.map(Number);
+      const count = dims.reduce((product, size) => product * size, 1);
+      return [name, new Tensor('float32', new Float32Array(count), [1, ...dims])];
+    }),
+  );
 }
 
 interface NewPositions {

@@ -69,7 +69,7 @@ export function sendFrameworkError(
   { version, accessLog }: { version: string; accessLog: AccessLog },
 ): void {
   const error = new PlatformError('INVALID_REQUEST', 'The address is not valid.');
-  const { status, headers, body } = errorResponse(error, request.url);
+  const { status, headers, body } = errorResponse(error, request.url, { requestId: request.id });
   const named = {
     ...securityHeaders,
     'cf-ray': request.id,

@@ -16,6 +16,7 @@ export const exposedHeaders = [
   'link',
   'payment-required',
   'payment-response',
+  'request-id',
   'retry-after',
   'sunset',
   'x-balance-remaining',

@@ -3,18 +3,12 @@ import { resolve } from 'node:path';
 import { stringify } from 'yaml';
 import { PlatformError } from '#common';
 import type { ModelManifest } from '#model-registry/manifest';
-import {
-  decoderPurposes,
-  type Draft,
-  draftManifest,
-  sentencePoolings,
-  type WeightFormat,
-  weightFormats,
-} from '#model-store';
-import { catalogueDraft, type CatalogueEntry, loadCatalogue } from '#model-store/catalogue';
+import { type Draft, sourceFromPasted, type WeightFormat, weightFormats } from '#model-store';
+import { type CatalogueEntry, loadCatalogue } from '#model-store/catalogue';
+import { decoderPurposes, isSourceUri, sentencePoolings, unknownSource } from '#model-store/reference';
 import type { CliContext } from '../cli-context.js';
-import { baseFinder } from './adapter-base.js';
 import { assertFitsMachine, factsOf } from './draft-facts.js';
+import { draftSource } from './draft-source.js';
 import { installAndServe } from './install-and-serve.js';
 import { readManifestFile } from './manifest-file.js';
 import { pullManifests } from './pull-command.js';
@@ -41,14 +35,12 @@ export interface AddOptions {
  * Adds a model. A manifest file is registered. Any other source is inspected first, then installed, tried, registered,
  * placed and tried again through the api that runs here.
  */
-export async function addModel(context: CliContext, source: string, options: AddOptions): Promise<void> {
+export async function addModel(context: CliContext, text: string, options: AddOptions): Promise<void> {
+  const source = existsSync(text) ? text : sourceFromPasted(text);
   if (/\.(ya?ml|json)$/i.test(source)) return addManifest(context, await readManifestFile(source), options);
-  const entry = isSource(source) ? undefined : await catalogueEntry(source);
-  const own = entry && catalogueDraft(entry);
-  const draft = await draftManifest(entry?.source ?? uriOf(source), context.sources, {
-    ...own,
-    id: options.id ?? own?.id,
-    name: options.name ?? own?.name,
+  const draft = await draftSource(context, await chooseSource(source), {
+    id: options.id,
+    name: options.name,
     tier: tierOf(options.tier),
     inputPriceUsd: priceOf(options.inputPrice, '--input-price'),
     outputPriceUsd: priceOf(options.outputPrice, '--output-price'),
@@ -56,11 +48,8 @@ export async function addModel(context: CliContext, source: string, options: Add
     contextLength: contextOf(options.context),
     purpose: choiceOf('--purpose', options.purpose, decoderPurposes),
     pooling: choiceOf('--pooling', options.pooling, sentencePoolings),
-    findBase: baseFinder(context, options.base),
+    base: options.base,
   });
-  if (options.base !== undefined && draft.manifest.adapterOf === undefined) {
-    throw new PlatformError('INVALID_REQUEST', `--base is for LoRA adapters; ${source} holds a whole model.`);
-  }
   for (const line of factsOf(draft)) context.note(line);
   if (options.dryRun || options.register || options.pull) return addManifest(context, draft.manifest, options);
   await addDraft(context, draft, options);
@@ -97,24 +86,13 @@ async function addManifest(context: CliContext, manifest: ModelManifest, options
   if (!options.pull) context.output.line(`Install it with: sluice models pull ${manifest.id}`);
 }
 
-const schemes = /^(hf|npm|https?|file):/;
-
-/** A file or folder takes precedence over a model of the catalogue. */
-function isSource(source: string): boolean {
-  return schemes.test(source) || existsSync(source);
-}
-
-async function catalogueEntry(id: string): Promise<CatalogueEntry | undefined> {
-  return (await loadCatalogue()).find((entry) => entry.id === id);
-}
-
-/** Sources as they are, anything else as a path. */
-function uriOf(source: string): string {
-  if (schemes.test(source)) return source;
-  if (existsSync(source)) return `file:${resolve(source)}`;
-  const kinds =
-    'a path, hf:<owner>/<repository>, npm:<package>@<version>, https:<url of a .gguf file> or an id of `models search`';
-  throw new PlatformError('INVALID_REQUEST', `There is no file, folder or open model ${source}. A source is ${kinds}.`);
+/** A file or folder takes precedence over a model of the catalogue; `<folder>:<file>` names a GGUF file of a folder. */
+async function chooseSource(source: string): Promise<string | CatalogueEntry> {
+  if (isSourceUri(source)) return source;
+  if (existsSync(source) || existsSync(source.replace(/:[^:]+$/, ''))) return `file:${resolve(source)}`;
+  const entry = (await loadCatalogue()).find(({ id }) => id === source);
+  if (entry === undefined) throw unknownSource(source);
+  return entry;
 }
 
 function tierOf(text: string | undefined): ModelManifest['tier'] | undefined {

@@ -22,8 +22,19 @@ export async function checkModel(context: CliContext, name: string, options: Che
     const message = `${manifest.id} is not installed. Install it with: sluice models pull ${manifest.id}`;
     throw new PlatformError('MODEL_NOT_FOUND', message);
   }
-  if (manifest.adapterOf !== undefined)
+  await checkInstalled(context, installed, options);
+}
+
+/** The same for what is on this disk, without a look at the registry. */
+export async function checkInstalled(
+  context: CliContext,
+  installed: InstalledModel,
+  options: CheckOptions,
+): Promise<void> {
+  const { manifest } = installed;
+  if (manifest.adapterOf !== undefined) {
     return await checkAdapter(context, { installed, base: manifest.adapterOf }, options);
+  }
   if (options.perplexity) return await checkPerplexity(context, installed, options);
   if (options.text !== undefined || options.beside !== undefined) {
     throw new PlatformError('INVALID_REQUEST', '--text and --beside belong to --perplexity.');

@@ -18,8 +18,19 @@ export function factsOf({ manifest, facts }: Draft): string[] {
     return [`${manifest.id}: ${facts.summary}`, memory];
   }
   const context = manifest.contextLength === undefined ? '' : `; ${manifest.contextLength} tokens of context`;
-  const rounding = facts.rounding === undefined ? [] : [facts.rounding];
-  return [`${manifest.id}: ${facts.summary}${context}`, ...rounding, `memory: ${describeMemory(facts)}`];
+  const notes = [facts.choice, facts.rounding].filter((note) => note !== undefined);
+  const smaller = describeSmaller(facts);
+  const memory = [`memory: ${describeMemory(facts)}`, ...(smaller === null ? [] : [smaller])];
+  return [`${manifest.id}: ${facts.summary}${context}`, ...notes, ...memory];
+}
+
+/** What one request takes with smaller weights; null where the draft has small ones. */
+function describeSmaller({ decoder, smaller }: DraftFacts): string | null {
+  if (decoder === null || smaller === undefined) return null;
+  const sizes = smaller.map(({ weights, size }) => {
+    return `${formatBytes(leastDecoderBytes({ ...decoder, size }))} with --weights ${weights}`;
+  });
+  return `smaller: ${sizes.join(', ')}`;
 }
 
 function describeMemory(facts: DraftFacts): string {
@@ -35,11 +46,13 @@ function describeMemory(facts: DraftFacts): string {
     ['process', 'for the process'],
     ['weights', 'for weights'],
     ['cache', `for the ${use.cacheTokens} tokens of ${use.slots} requests`],
+    ['states', 'for states of layers'],
     ['cacheCopies', 'for copies of those that end'],
     ['prefill', 'while prompts are computed'],
     ['logits', 'for scores of tokens'],
   ];
-  const terms = parts.map(([part, text]) => `${formatBytes(memory[part])} ${text}`).join(', ');
+  const counted = parts.filter(([part]) => part !== 'states' || memory.states > 0);
+  const terms = counted.map(([part, text]) => `${formatBytes(memory[part])} ${text}`).join(', ');
   return `${formatBytes(leastBytes(facts))} with one request, up to ${formatBytes(peakBytes(memory))}: ${terms}`;
 }
 
@@ -50,8 +63,11 @@ export function assertFitsMachine({ manifest, facts }: Draft): void {
   if (needed <= usable) return;
   const sizes = `it needs ${formatBytes(needed)}, and models may use ${formatBytes(usable)} of this machine's memory`;
   const elsewhere = 'add it with --register and install it on a larger worker';
+  const smaller = describeSmaller(facts);
+  const choice =
+    smaller === null ? 'choose smaller --weights or --context' : `choose smaller --weights or --context (${smaller})`;
   const isConverted = manifest.converter.options?.['weights'] !== undefined;
-  const ways = !isConverted ? elsewhere : `choose smaller --weights or --context, or ${elsewhere}`;
+  const ways = isConverted ? `${choice}, or ${elsewhere}` : elsewhere;
   throw new PlatformError('INVALID_REQUEST', `${manifest.id} does not fit one device: ${sizes}; ${ways}.`);
 }
 
@@ -61,6 +77,9 @@ function leastBytes({ weightsBytes, decoder, family }: DraftFacts): number {
     if (family === undefined) return weightsBytes + runtimeBytes;
     return familyHostMemory(family.size, family.contextLength).leastBytes;
   }
-  const { size, use } = decoder;
+  return leastDecoderBytes(decoder);
+}
+
+function leastDecoderBytes({ size, use }: NonNullable<DraftFacts['decoder']>): number {
   return peakBytes(decoderMemory(size, { ...use, slots: 1, cacheTokens: use.contextLength }));
 }

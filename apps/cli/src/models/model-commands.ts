@@ -19,6 +19,7 @@ export function addModelCommands(program: Command, context: CliContext): void {
     .description('manage manifests, weights and served models')
     .helpCommand(false);
   addReadingCommands(models, context);
+  addInstallationCommand(models, context);
   addWeightCommands(models, context);
   addRegistryCommands(models, context);
   addPlacementCommands(models, context);
@@ -46,6 +47,16 @@ function addReadingCommands(models: Command, context: CliContext): void {
     .option(...jsonFlag)
     .action(async (id: string, options: JsonOption) =>
       (await import('./show-model.js')).showModel(context, id, options),
+    );
+}
+
+function addInstallationCommand(models: Command, context: CliContext): void {
+  models
+    .command('installations')
+    .description('list the models that operators asked for in the console or by the Admin API, and how far they are')
+    .option(...jsonFlag)
+    .action(async (options: JsonOption) =>
+      (await import('./list-installations.js')).listInstallations(context, options),
     );
 }
 

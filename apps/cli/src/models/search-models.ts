@@ -6,6 +6,7 @@ import { type CatalogueEntry, catalogueMemory, cataloguePurposes, loadCatalogue 
 import type { CliContext } from '../cli-context.js';
 import { usableBytes } from './draft-facts.js';
 import { findKnownModels, type KnownModel } from './known-models.js';
+import { hintsFor, matchesWords, noMatch } from './search-words.js';
 
 export interface SearchOptions {
   purpose?: string;
@@ -46,16 +47,16 @@ export async function searchModels(context: CliContext, words: string[], options
   const open = (await loadCatalogue()).map((entry) => ofEntry(entry, { isInstalled: added.has(entry.id), usable }));
   const models = [...bundled, ...open].filter(
     (model) =>
-      (purpose === null || model.purpose === purpose) &&
-      (!options.fits || model.fits) &&
-      words.every((word) => textOf(model).includes(word.toLowerCase())),
+      (purpose === null || model.purpose === purpose) && (!options.fits || model.fits) && matchesWords(model, words),
   );
   if (options.check) return await checkModels(context, models, options);
   if (options.json) return context.output.json({ models });
   if (models.length === 0) {
-    return context.output.line('No model matches. `sluice models search` without words lists all of them.');
+    for (const line of noMatch(words, knownPurposes)) context.output.line(line);
+    return;
   }
   printModels(context, models, usable);
+  for (const hint of hintsFor(words)) context.output.line(hint);
 }
 
 async function checkModels(context: CliContext, models: FoundModel[], { json }: SearchOptions): Promise<void> {
@@ -94,9 +95,8 @@ function printModels({ output }: CliContext, models: FoundModel[], usable: numbe
 
 function purposeOf(text: string | undefined): string | null {
   if (text === undefined) return null;
-  const known: readonly string[] = [...cataloguePurposes, ...Object.values(purposeOfType)];
-  if (known.includes(text)) return text;
-  throw new PlatformError('INVALID_REQUEST', `--purpose must be one of ${[...new Set(known)].join(', ')}.`);
+  if (knownPurposes.includes(text)) return text;
+  throw new PlatformError('INVALID_REQUEST', `--purpose must be one of ${knownPurposes.join(', ')}.`);
 }
 
 const purposeOfType: Readonly<Record<ModelManifest['type'], CatalogueEntry['purpose'] | ModelManifest['type']>> = {
@@ -111,6 +111,8 @@ const purposeOfType: Readonly<Record<ModelManifest['type'], CatalogueEntry['purp
   video: 'video',
   music: 'music',
 };
+
+const knownPurposes: readonly string[] = [...new Set([...cataloguePurposes, ...Object.values(purposeOfType)])];
 
 /** The files of a model that may not be installed. */
 const unreadFiles = { tokenizerBytes: 0, config: {}, maxTokens: 0 };
@@ -167,8 +169,4 @@ function parametersOf({ parameters, active }: FoundModel): string {
   if (parameters === null) return '–';
   const all = parameters < 1 ? `${Math.round(parameters * 1_000)} M` : `${parameters} B`;
   return active === null ? all : `${all}, ${active} B active`;
-}
-
-function textOf({ id, name, purpose, about, license }: FoundModel): string {
-  return [id, name, purpose, about, license].join(' ').toLowerCase();
 }

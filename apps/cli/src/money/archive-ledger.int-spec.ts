@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { runCommandLine } from '#test/command-line';
+import { foldUsage } from '#test/fold-usage';
 import { newRowCustomer, writeFinishedRequests } from '#test/finished-requests';
 import { createMigratedDatabase, type TestDatabase } from '#test/postgres';
 
@@ -31,6 +32,14 @@ describe('sluice ledger archive', () => {
   });
 
   const run = (...line: string[]) => runCommandLine(line, { SLUICE_HOME: home, DATABASE_URL: database.url });
+
+  it('refuses until usage is in the sums of reports, as after an upgrade', async () => {
+    const folder = join(home, 'early');
+    const early = run('ledger', 'archive', '--before', month, '--to', folder);
+    await expect(early).rejects.toThrow('Ops has summed up no usage yet');
+    await expect(readdir(folder)).rejects.toMatchObject({ code: 'ENOENT' });
+    await foldUsage(client);
+  });
 
   it('moves closed months to a file, which verification checks from then on', async () => {
     const folder = join(home, 'ledger');

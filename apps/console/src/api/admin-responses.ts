@@ -6,7 +6,7 @@ export interface Page<Row> {
 }
 
 export interface OverviewResponse {
-  /** Whose figures these are. */
+  /** The owner of the figures. */
   scope: 'key' | 'account' | 'installation';
   since: string;
   /** The last hour. */
@@ -53,7 +53,11 @@ export interface RequestRow {
   attempt: number;
   createdAt: string;
   finishedAt: string | null;
+  /** Pools and id; null while the request is open. */
+  worker: string | null;
   queuedMs: number;
+  /** From the admission on. */
+  firstTokenMs: number | null;
   /** On the worker. */
   executionMs: number | null;
   totalMs: number;

@@ -72,4 +72,24 @@ export interface HealthResponse {
   version: string;
   dependencies: { name: string; ok: boolean; detail: string | null }[];
   ledger: { verifiedAt: string; tookMs: number; ok: boolean; findings: { check: string; count: number }[] } | null;
+  alerts: AlertsResponse;
+}
+
+export interface AlertsResponse {
+  data: AlertRow[];
+  /** Names of all alerts that an api judges. */
+  judged: string[];
+  /** Those of them whose figures could not be read. */
+  unknown: string[];
+}
+
+export interface AlertRow {
+  name: string;
+  severity: 'critical' | 'warning';
+  state: 'pending' | 'firing';
+  summary: string;
+  since: string;
+  forSeconds: number;
+  runbook: string;
+  runbookUrl: string | null;
 }

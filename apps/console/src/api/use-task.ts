@@ -6,7 +6,7 @@ export interface Task<Result> {
   /** Runs the action instead of one that still runs. */
   run(action: (signal: AbortSignal) => Promise<Result>): void;
   stop(): void;
-  /** Of the last run that succeeded. */
+  /** The result of the last run that succeeded. */
   result: Result | null;
   error: RequestError | null;
   isBusy: boolean;

@@ -1,7 +1,7 @@
 import type { Session } from '../api/session.js';
 import type { Place } from '../routing/place.js';
 
-/** What every view gets. */
+/** The properties that every view gets. */
 export interface ViewProps {
   place: Place;
   session: Session;

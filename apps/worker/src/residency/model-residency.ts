@@ -155,8 +155,11 @@ export class ModelResidency {
     const isNews = JSON.stringify(budgets) !== JSON.stringify(this.budgets);
     this.budgets = budgets;
     if (!isNews) return budgets;
-    const text = Object.entries(this.budgets).map(([device, bytes]) => `${formatBytes(bytes)} on ${device}`);
-    this.options.logger.info({ budgets: this.budgets }, `models may take ${text.join(', ') || 'what they like'}`);
+    const text = Object.entries(budgets).map(([device, bytes]) => `${formatBytes(bytes)} on ${device}`);
+    const budgetBytes = Object.fromEntries(
+      Object.entries(budgets).map(([device, bytes]) => [device, Math.round(bytes)] as const),
+    );
+    this.options.logger.info({ budgetBytes }, `models may take ${text.join(', ') || 'what they like'}`);
     return budgets;
   }
 

@@ -1,6 +1,6 @@
 import { Injectable } from '#platform/injection';
 import { ConsoleSessionsRepository } from './console-sessions.repository.js';
-import { hashSessionToken, newSessionToken } from './session-token.js';
+import { hashSessionToken, newLinkToken } from './session-token.js';
 
 /** Makes one-time links that sign in to the console: `console/#/sign-in/<token>`. They can be used for 10 minutes. */
 @Injectable()
@@ -14,7 +14,7 @@ export class ConsoleLinksService {
   async create(accountId: string | null = null): Promise<string | null> {
     const apiKeyId = await this.repository.findAdminKey(accountId);
     if (apiKeyId === null) return null;
-    const token = newSessionToken();
+    const token = newLinkToken();
     await this.repository.insertLink(hashSessionToken(token), apiKeyId);
     return `console/#/sign-in/${token}`;
   }

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { PrismaService } from '#platform/prisma';
 import { createMigratedDatabase, type TestDatabase } from '#test/postgres';
 import { AccountsService, type BootstrapKeys } from '../accounts.service.js';
@@ -6,6 +6,7 @@ import { ConsoleLinksService } from './console-links.service.js';
 import { ConsoleSessionsRepository } from './console-sessions.repository.js';
 import { ConsoleSessionsService } from './console-sessions.service.js';
 import { DeleteExpiredSessionsSweep } from './delete-expired-sessions.sweep.js';
+import { newLinkToken, newSessionToken } from './session-token.js';
 
 let database: TestDatabase;
 let prisma: PrismaService;
@@ -111,6 +112,47 @@ describe('a session of the console', () => {
     await accounts.setSuspended(accountId, true);
     await expect(replica().authenticate(token)).rejects.toMatchObject({ code: 'UNAUTHORIZED' });
     expect(await replica().find(token)).toBeNull();
+  });
+});
+
+describe('the cookies of a request', () => {
+  const junk = (count: number) =>
+    Array.from({ length: count }, (_, index) => `sluice_console_${index}=${newSessionToken(Buffer.alloc(32, index))}`);
+
+  it('have the session among any number that others set', async () => {
+    const token = await sessions.openWithKey(first.adminKey);
+    const header = [...junk(100), `sluice_console_a=${token}`].join('; ');
+    expect(replica().tokensIn(header)).toEqual([token]);
+  });
+
+  it('name eight sessions at most, even if another client has collected more', async () => {
+    const { key } = await newAdminKey();
+    const tokens: string[] = [];
+    for (let count = 0; count < 12; count += 1) tokens.push(await sessions.openWithKey(key));
+    const header = tokens.map((token, index) => `sluice_console_${index}=${token}`).join('; ');
+    expect(sessions.tokensIn(header)).toEqual(tokens.slice(0, 8));
+  });
+
+  it('cost no query when this installation made none of them, and one in 5 s for a session that has ended', async () => {
+    const find = vi.spyOn(repository, 'find');
+    const remove = vi.spyOn(repository, 'delete');
+    const token = await sessions.openWithKey(first.adminKey);
+    await sessions.end(token);
+    find.mockClear();
+    remove.mockClear();
+    for (const text of [newSessionToken(Buffer.alloc(32, 7)), newLinkToken(), 'junk', '']) {
+      expect(await sessions.find(text)).toBeNull();
+      await expect(sessions.authenticate(text)).rejects.toMatchObject({ code: 'AUTHENTICATION_FAILED' });
+      await sessions.end(text);
+    }
+    expect(find).not.toHaveBeenCalled();
+    for (let count = 0; count < 20; count += 1) {
+      expect(await sessions.find(token)).toBeNull();
+      await sessions.end(token);
+    }
+    expect(find).toHaveBeenCalledTimes(1);
+    expect(remove).not.toHaveBeenCalled();
+    vi.restoreAllMocks();
   });
 });
 

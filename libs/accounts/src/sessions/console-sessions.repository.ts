@@ -1,7 +1,6 @@
 import { Injectable } from '#platform/injection';
 import { PrismaService } from '#platform/prisma';
 import { type KeyLookup, lookupOf, type LookupRow } from '../accounts.repository.js';
-import type { ApiKeyKind } from '../api-key.js';
 
 /** How long a session lasts, in ms. */
 export const sessionMs = 12 * 3_600_000;
@@ -10,16 +9,17 @@ const maxSessionsPerKey = 20;
 /** How long a one-time link can be used, in ms. */
 export const linkMs = 10 * 60_000;
 
-/** A session as its owner sees it. */
+/** What its owner sees of a session, besides its key. */
 export interface SessionRow {
-  accountId: string;
   accountName: string;
-  isOperator: boolean;
-  apiKeyId: string;
   description: string;
   last6: string;
-  kind: ApiKeyKind;
   expiresAt: Date;
+}
+
+export interface StoredSession {
+  key: KeyLookup;
+  session: SessionRow;
 }
 
 /** Sessions of the console, and the links that open one. The database's clock decides what has expired. */
@@ -40,29 +40,21 @@ export class ConsoleSessionsRepository {
         FROM api_keys WHERE id = ${apiKeyId}::uuid`;
   }
 
-  /** Returns the key of a session as authentication needs it; not active when session or key have ended. */
-  async findKey(tokenHash: Uint8Array<ArrayBuffer>): Promise<KeyLookup | null> {
+  /** Returns null for an unknown session; the key is not active when session or key have ended. */
+  async find(tokenHash: Uint8Array<ArrayBuffer>): Promise<StoredSession | null> {
     // SQL: every request of a session authenticates by this one statement.
-    const rows = await this.prisma.$queryRaw<LookupRow[]>`
+    const [row] = await this.prisma.$queryRaw<(LookupRow & SessionRow)[]>`
       SELECT k.id, k.account_id, k.kind::text AS kind, a.tier::text AS tier, k.model_privacy::text AS model_privacy,
              a.beta_access, a.is_operator, a.state::text AS state,
              s.expires_at > now() AND k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > now()) AS active,
-             (extract(epoch FROM LEAST(s.expires_at, k.expires_at) - now()) * 1000)::float8 AS expires_in_ms
+             (extract(epoch FROM LEAST(s.expires_at, k.expires_at) - now()) * 1000)::float8 AS expires_in_ms,
+             a.name AS "accountName", k.description, k.last6, s.expires_at AS "expiresAt"
         FROM console_sessions s JOIN api_keys k ON k.id = s.api_key_id JOIN accounts a ON a.id = k.account_id
        WHERE s.token_hash = ${tokenHash}`;
-    return lookupOf(rows[0]);
-  }
-
-  /** Returns null for an unknown session, and for one that has ended. */
-  async find(tokenHash: Uint8Array<ArrayBuffer>): Promise<SessionRow | null> {
-    // SQL: the database's clock decides what has expired.
-    const rows = await this.prisma.$queryRaw<SessionRow[]>`
-      SELECT a.id::text AS "accountId", a.name AS "accountName", a.is_operator AS "isOperator", k.id::text AS "apiKeyId",
-             k.description, k.last6, k.kind::text AS kind, s.expires_at AS "expiresAt"
-        FROM console_sessions s JOIN api_keys k ON k.id = s.api_key_id JOIN accounts a ON a.id = k.account_id
-       WHERE s.token_hash = ${tokenHash} AND s.expires_at > now() AND k.revoked_at IS NULL
-         AND (k.expires_at IS NULL OR k.expires_at > now()) AND a.state = 'active'`;
-    return rows[0] ?? null;
+    const key = lookupOf(row);
+    if (row === undefined || key === null) return null;
+    const { accountName, description, last6, expiresAt } = row;
+    return { key, session: { accountName, description, last6, expiresAt } };
   }
 
   /** Records the use of a session to the minute; higher precision would write a row per request. */

@@ -3,13 +3,40 @@ import { DatabaseConfig } from '#platform/config';
 import { Inject, Injectable, Optional } from '#platform/injection';
 import { AccountsService, type Caller, callerBehind } from '../accounts.service.js';
 import { KeyCache } from '../key-cache.js';
-import { ConsoleSessionsRepository, sessionMs, type SessionRow } from './console-sessions.repository.js';
-import { type SessionCookie, sessionCookiePrefix, writeSessionCookie } from './session-cookie.js';
-import { csrfTextOf, hashSessionToken, isCsrfTextOf, looksLikeSessionToken, newSessionToken } from './session-token.js';
+import type { ApiKeyKind } from '../api-key.js';
+import {
+  ConsoleSessionsRepository,
+  sessionMs,
+  type SessionRow,
+  type StoredSession,
+} from './console-sessions.repository.js';
+import { type SessionCookie, sessionCookieName, sessionTokensIn, writeSessionCookie } from './session-cookie.js';
+import {
+  csrfTextOf,
+  hashSessionToken,
+  isCsrfTextOf,
+  isSessionToken,
+  looksLikeLinkToken,
+  newSessionToken,
+} from './session-token.js';
 
-/** A session and the text that its requests repeat (`csrfTextOf`). */
+/** Sessions of one header that are looked up; another host of the domain may add cookies. */
+const maxSessions = 8;
+
+/** A session as its owner sees it, and the text that its requests repeat (`csrfTextOf`). */
 export interface ConsoleSession extends SessionRow {
+  accountId: string;
+  apiKeyId: string;
+  kind: ApiKeyKind;
+  isOperator: boolean;
   csrf: string;
+}
+
+/** What was read about a token. It is kept for tokens without a session as well: each was one once. */
+interface SessionLookup {
+  stored: StoredSession | null;
+  active: boolean;
+  expiresInMs: number | null;
 }
 
 /**
@@ -18,9 +45,10 @@ export interface ConsoleSession extends SessionRow {
  */
 @Injectable()
 export class ConsoleSessionsService {
-  private readonly keys: KeyCache;
-  /** The first one writes, all read. */
+  private readonly lookups: KeyCache<SessionLookup>;
+  /** Of each, the first one writes and all read. */
   private readonly csrfKeys: readonly [Buffer, ...Buffer[]];
+  private readonly tokenKeys: readonly [Buffer, ...Buffer[]];
 
   constructor(
     private readonly repository: ConsoleSessionsRepository,
@@ -29,9 +57,11 @@ export class ConsoleSessionsService {
     @Inject(DatabaseConfig) { secretKeys: [newest, ...older] }: Pick<DatabaseConfig, 'secretKeys'>,
     @Optional() clock: Clock = systemClock,
   ) {
-    this.keys = new KeyCache((tokenHash) => this.readKey(tokenHash), clock);
-    const keyOf = (secretKey: string) => deriveKey(secretKey, 'console sessions');
-    this.csrfKeys = [keyOf(newest), ...older.map(keyOf)];
+    this.lookups = new KeyCache((tokenHash) => this.read(tokenHash), clock);
+    const csrfKey = (secretKey: string) => deriveKey(secretKey, 'console sessions');
+    const tokenKey = (secretKey: string) => deriveKey(secretKey, 'tokens of console sessions');
+    this.csrfKeys = [csrfKey(newest), ...older.map(csrfKey)];
+    this.tokenKeys = [tokenKey(newest), ...older.map(tokenKey)];
   }
 
   /** Opens a session for an API key; resolves to its token. Rejects as `AccountsService.authenticate` does. */
@@ -41,7 +71,7 @@ export class ConsoleSessionsService {
 
   /** Opens a session with the token of a one-time link. Rejects with `AUTHENTICATION_FAILED` for a used or old one. */
   async openWithLink(linkToken: string): Promise<string> {
-    const key = looksLikeSessionToken(linkToken) ? await this.repository.takeLink(hashSessionToken(linkToken)) : null;
+    const key = looksLikeLinkToken(linkToken) ? await this.repository.takeLink(hashSessionToken(linkToken)) : null;
     if (key?.active !== true) {
       const message = 'The link was used already, or is older than 10 minutes. Sign in with an API key.';
       throw new PlatformError('AUTHENTICATION_FAILED', message, 'token');
@@ -49,26 +79,29 @@ export class ConsoleSessionsService {
     return this.open(callerBehind(key));
   }
 
-  /** The name of the cookie of this installation for the console at `path`. */
-  cookieNameOf(path: string): string {
-    return `${sessionCookiePrefix}${csrfTextOf(this.csrfKeys[0], path).slice(0, 10)}`;
-  }
-
   /** The `Set-Cookie` header that keeps a session of 12 hours in a browser. */
-  cookieOf(token: string, { path, isSecure }: Omit<SessionCookie, 'name'>): string {
-    return writeSessionCookie({ name: this.cookieNameOf(path), path, isSecure }, token, sessionMs / 1_000);
+  cookieOf(token: string, place: Omit<SessionCookie, 'name'>): string {
+    return writeSessionCookie({ name: this.cookieNameOf(place), ...place }, token, sessionMs / 1_000);
   }
 
   /** The `Set-Cookie` header that takes the cookie of a session out of a browser. */
-  endedCookieOf({ path, isSecure }: Omit<SessionCookie, 'name'>): string {
-    return writeSessionCookie({ name: this.cookieNameOf(path), path, isSecure }, '', 0);
+  endedCookieOf(place: Omit<SessionCookie, 'name'>): string {
+    return writeSessionCookie({ name: this.cookieNameOf(place), ...place }, '', 0);
   }
 
-  /** Returns null for an unknown session, and for one that has ended. */
+  /** Returns the tokens in a header `cookie` that this installation made, eight at most. Asks no store. */
+  tokensIn(header: string | undefined): string[] {
+    return sessionTokensIn(header)
+      .filter((token) => this.isOwn(token))
+      .slice(0, maxSessions);
+  }
+
+  /** Returns null for an unknown session, and for one that has ended. An end takes effect within 5 s. */
   async find(token: string): Promise<ConsoleSession | null> {
-    if (!looksLikeSessionToken(token)) return null;
-    const session = await this.repository.find(hashSessionToken(token));
-    return session && { ...session, csrf: csrfTextOf(this.csrfKeys[0], token) };
+    const stored = await this.lookUp(token);
+    if (stored?.key.active !== true || stored.key.accountState !== 'active') return null;
+    const { accountId, id: apiKeyId, kind, isOperator } = stored.key;
+    return { ...stored.session, accountId, apiKeyId, kind, isOperator, csrf: csrfTextOf(this.csrfKeys[0], token) };
   }
 
   /** Whether the header of a request proves that a page of the console sent it. Asks no store. */
@@ -81,30 +114,45 @@ export class ConsoleSessionsService {
    * has ended, and with `UNAUTHORIZED` when its account is not active. An end takes effect within 5 s.
    */
   async authenticate(token: string): Promise<Caller> {
-    const key = looksLikeSessionToken(token) ? await this.keys.find(hashSessionToken(token)) : null;
-    if (key?.active !== true) {
+    const stored = await this.lookUp(token);
+    if (stored?.key.active !== true) {
       throw new PlatformError('AUTHENTICATION_FAILED', 'The session has ended. Sign in again.');
     }
-    return callerBehind(key);
+    return callerBehind(stored.key);
   }
 
   /** Ends a session everywhere within 5 s. An unknown one is no error. */
   async end(token: string): Promise<void> {
-    if (!looksLikeSessionToken(token)) return;
-    // Texts that were never a session empty no cache.
-    if (await this.repository.delete(hashSessionToken(token))) this.keys.clear();
+    // What is known to have ended costs no statement, and texts that were never a session empty no cache.
+    if ((await this.lookUp(token)) === null) return;
+    if (await this.repository.delete(hashSessionToken(token))) this.lookups.clear();
+  }
+
+  /** The name of the cookie of this installation for the console at a path. */
+  private cookieNameOf(place: Omit<SessionCookie, 'name'>): string {
+    return sessionCookieName(csrfTextOf(this.csrfKeys[0], place.path).slice(0, 10), place);
+  }
+
+  private isOwn(token: string): boolean {
+    return isSessionToken(this.tokenKeys, token);
   }
 
   private async open({ apiKeyId }: Caller): Promise<string> {
-    const token = newSessionToken();
+    const token = newSessionToken(this.tokenKeys[0]);
     await this.repository.insert(hashSessionToken(token), apiKeyId);
     return token;
   }
 
-  private async readKey(tokenHash: Uint8Array<ArrayBuffer>) {
-    const key = await this.repository.findKey(tokenHash);
+  /** A text that this installation never made costs no query. */
+  private async lookUp(token: string): Promise<StoredSession | null> {
+    if (!this.isOwn(token)) return null;
+    return (await this.lookups.find(hashSessionToken(token)))?.stored ?? null;
+  }
+
+  private async read(tokenHash: Uint8Array<ArrayBuffer>): Promise<SessionLookup> {
+    const stored = await this.repository.find(tokenHash);
     // Not awaited; the next read, 5 s later, makes up for a lost write.
-    if (key?.active) void this.repository.touch(tokenHash).catch(() => undefined);
-    return key;
+    if (stored?.key.active === true) void this.repository.touch(tokenHash).catch(() => undefined);
+    return { stored, active: stored?.key.active ?? false, expiresInMs: stored?.key.expiresInMs ?? null };
   }
 }

@@ -2,10 +2,13 @@
 export const csrfHeader = 'x-sluice-csrf';
 
 /** Installations and path prefixes of one host have cookies of different names. */
-export const sessionCookiePrefix = 'sluice_console_';
+const namePrefix = 'sluice_console_';
 
-/** Other cookies of the same host may have the prefix; more than these are not looked at. */
-const maxTokens = 8;
+/**
+ * A browser takes a cookie with this prefix only over TLS, for the path `/`, and from the host itself: no page of a
+ * sibling domain can set one.
+ */
+const hostPrefix = '__Host-';
 
 /** Where and how a browser keeps a session. */
 export interface SessionCookie {
@@ -15,14 +18,24 @@ export interface SessionCookie {
   isSecure: boolean;
 }
 
-/** Returns what could be tokens of sessions in a header `cookie`. */
+/**
+ * Returns the name of the cookie of a console. Behind a path prefix it has no `__Host-`, which would send it to the
+ * other applications of the host as well.
+ */
+export function sessionCookieName(id: string, { path, isSecure }: Omit<SessionCookie, 'name'>): string {
+  return `${isSecure && path === '/' ? hostPrefix : ''}${namePrefix}${id}`;
+}
+
+/**
+ * Returns what could be tokens of sessions in a header `cookie`, first those that only the host itself can have set.
+ * There may be several, and other hosts of the domain may have set some: a token proves itself (`isSessionToken`).
+ */
 export function sessionTokensIn(header: string | undefined): string[] {
-  if (header?.includes(sessionCookiePrefix) !== true) return [];
+  if (header?.includes(namePrefix) !== true) return [];
   const pairs = header.split(';').map((pair) => pair.trim());
-  return pairs
-    .filter((pair) => pair.startsWith(sessionCookiePrefix))
-    .map((pair) => pair.slice(pair.indexOf('=') + 1))
-    .slice(0, maxTokens);
+  return [`${hostPrefix}${namePrefix}`, namePrefix].flatMap((prefix) =>
+    pairs.filter((pair) => pair.startsWith(prefix)).map((pair) => pair.slice(pair.indexOf('=') + 1)),
+  );
 }
 
 /** The `Set-Cookie` header of a session that was opened. Scripts cannot read it; other sites cannot send it. */

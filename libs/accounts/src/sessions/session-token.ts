@@ -1,16 +1,36 @@
 import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 
 /** 32 random bytes in base64url. */
-const tokenForm = /^[\w-]{43}$/;
+const linkTokenForm = /^[\w-]{43}$/;
+/** The same, and a tag of 128 bits. */
+const sessionTokenForm = /^[\w-]{43}\.[\w-]{22}$/;
+const tagLength = 22;
 
-/** The token of a session or of a one-time link. */
-export function newSessionToken(): string {
+/** The token of a one-time link. */
+export function newLinkToken(): string {
   return randomBytes(32).toString('base64url');
 }
 
 /** Returns false for a text that cannot be a token, which saves a query. */
-export function looksLikeSessionToken(text: string): boolean {
-  return tokenForm.test(text);
+export function looksLikeLinkToken(text: string): boolean {
+  return linkTokenForm.test(text);
+}
+
+/** The token of a session. Its tag shows without a query that this installation made it. */
+export function newSessionToken(key: Buffer): string {
+  const random = randomBytes(32).toString('base64url');
+  return `${random}.${tagOf(key, random)}`;
+}
+
+/** Whether a text is a token that was made with one of the keys, for a session that may have ended since. */
+export function isSessionToken(keys: readonly Buffer[], text: string): boolean {
+  if (!sessionTokenForm.test(text)) return false;
+  const [random = '', tag = ''] = text.split('.');
+  return keys.some((key) => timingSafeEqual(Buffer.from(tag), Buffer.from(tagOf(key, random))));
+}
+
+function tagOf(key: Buffer, random: string): string {
+  return createHmac('sha256', key).update(random).digest('base64url').slice(0, tagLength);
 }
 
 /** sha256, as of API keys: the token is random, so a slow hash would protect nothing. */

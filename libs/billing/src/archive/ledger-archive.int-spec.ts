@@ -7,6 +7,7 @@ import pg from 'pg';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { type Currency, newRequestId, noTokens } from '#common';
 import { PrismaService } from '#platform/prisma';
+import { foldUsage } from '#test/fold-usage';
 import { insertCustomer, type RowCustomer } from '#test/finished-requests';
 import { expectInvariant } from '#test/invariant';
 import { createMigratedDatabase, type TestDatabase } from '#test/postgres';
@@ -95,8 +96,14 @@ function monthAgo(months: number): string {
 }
 
 const archiver = () => new LedgerArchiver(new LedgerArchiveRepository(prisma));
-const archive = (months = 0, to = folder) => archiver().archive({ month: monthAgo(months), folder: to });
-const retire = () => pool.query(`SELECT jobs_delete_closed('1 day', '1 day', 1000)`);
+const archive = async (months = 0, to = folder) => {
+  await foldUsage(pool);
+  return archiver().archive({ month: monthAgo(months), folder: to });
+};
+const retire = async () => {
+  await foldUsage(pool);
+  await pool.query(`SELECT jobs_delete_closed('1 day', '1 day', 1000)`);
+};
 
 async function balances(): Promise<unknown> {
   return (await pool.query('SELECT * FROM balances ORDER BY account_id')).rows;
@@ -195,6 +202,47 @@ describe('the archive of a ledger', () => {
     await archive();
     await expectInvariant({ databaseUrl: database.url });
     await retire();
+  });
+
+  it('waits until usage is in the sums of reports, which then show what was archived', async () => {
+    const customer = await oldCharges(3);
+    // As after an upgrade: nothing of this database is folded.
+    await pool.query('TRUNCATE usage_charges, usage_requests');
+    await pool.query(`UPDATE usage_folded SET through = '-infinity'`);
+    const charged = async () => {
+      const { rows } = await pool.query<{ sku: string; nano: string }>(
+        `SELECT sku, sum(amount_nano)::text AS nano FROM usage_charge_lines($1, '-infinity', 'infinity') GROUP BY sku`,
+        [customer.account],
+      );
+      return rows;
+    };
+    const before = await charged();
+    expect(before).toEqual([{ sku: 's', nano: String(usd(3)) }]);
+    await expect(archiver().archive({ month: monthAgo(0), folder })).rejects.toThrow('summed up no usage yet');
+    await pool.query('UPDATE usage_folded SET through = $1', [`${monthAgo(3)}-01T00:00:00Z`]);
+    await expect(archiver().archive({ month: monthAgo(0), folder })).rejects.toThrow(
+      `usage up to ${monthAgo(3)}-01T00:00:00`,
+    );
+    expect(await readdir(folder)).toEqual([]);
+    await pool.query(`UPDATE usage_folded SET through = '-infinity'`);
+    await archive();
+    expect(await charged()).toEqual(before);
+  });
+
+  it('deletes nothing in the database before usage is in the sums, whoever asks', async () => {
+    await oldCharges(1);
+    const repository = new LedgerArchiveRepository(prisma);
+    const [line] = await repository.read({ before: new Date(), afterId: 0n, max: 1 });
+    const { rows } = await pool.query<{ id: string }>(
+      `INSERT INTO ledger_archives (before, file, sha256, transactions, entries, last_id)
+       VALUES (now(), 'f', repeat('a', 64), 1, 1, $1) RETURNING id`,
+      [line?.id],
+    );
+    const id = BigInt(rows[0]?.id ?? 0);
+    await pool.query(`UPDATE usage_folded SET through = '-infinity'`);
+    await expect(repository.replace(id, [line?.id ?? 0n])).rejects.toThrow('is not summed up yet');
+    await pool.query('DELETE FROM ledger_archives WHERE id = $1', [id]);
+    await archive();
   });
 
   it('takes no month that has not ended, and no name that is none', async () => {

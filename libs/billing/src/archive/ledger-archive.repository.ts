@@ -1,4 +1,5 @@
 import type { RawQueries } from '#platform/prisma';
+import { readFoldedThrough } from '../usage/usage-fold.repository.js';
 
 /** An export of transactions, and how far their deletion is. */
 export interface LedgerArchive {
@@ -31,6 +32,11 @@ export class LedgerArchiveRepository {
       SELECT date_trunc('month', now() AT TIME ZONE 'UTC') AT TIME ZONE 'UTC' AS month`;
     if (row === undefined) throw new Error('The database did not tell the time.');
     return row.month;
+  }
+
+  /** Returns until when usage is in the sums that reports read; null: not at all. */
+  async foldedThrough(): Promise<Date | null> {
+    return await readFoldedThrough(this.queries);
   }
 
   /** Returns the archive whose transactions are not all deleted yet. */

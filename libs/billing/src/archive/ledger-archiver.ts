@@ -49,6 +49,7 @@ export class LedgerArchiver {
     if (before > (await this.repository.currentMonth())) {
       throw new PlatformError('INVALID_REQUEST', 'Only months that have ended can be archived.', '--before');
     }
+    await this.assertFolded(before);
     await mkdir(folder, { recursive: true });
     const number = String((await this.repository.list()).length + 1).padStart(4, '0');
     const file = `ledger-${number}-before-${month}.jsonl`;
@@ -87,7 +88,21 @@ export class LedgerArchiver {
         '--to',
       );
     }
+    await this.assertFolded(before);
     return await this.replace(archive, path);
+  }
+
+  /** Reports read what is archived from sums, which ops has made only a while after an upgrade or a month's end. */
+  private async assertFolded(before: Date): Promise<void> {
+    const through = await this.repository.foldedThrough();
+    if (through !== null && through >= before) return;
+    const done = through === null ? 'no usage yet' : `usage up to ${through.toISOString()}`;
+    throw new PlatformError(
+      'INVALID_REQUEST',
+      `Ops has summed up ${done}, which reports read once the ledger is archived. Nothing was changed: let ops run, and ` +
+        'try again in some minutes.',
+      '--before',
+    );
   }
 
   /** Resolves to null, without a file, where there is nothing to write. */

@@ -10,6 +10,7 @@ import { AccountTransactionsRepository } from '../usage/account-transactions.rep
 import { AccountTransactions } from '../usage/account-transactions.service.js';
 import { KeyUsageRepository } from '../usage/key-usage.repository.js';
 import { UsageAnalyticsService } from '../usage/usage-analytics.service.js';
+import { UsageFoldRepository } from '../usage/usage-fold.repository.js';
 import { UsageReportRepository } from '../usage/usage-report.repository.js';
 import { UsageReportService } from '../usage/usage-report.service.js';
 import { UsageHistoryRepository } from '../usage/usage-history.repository.js';
@@ -28,6 +29,7 @@ import { UsageHistoryService } from '../usage/usage-history.service.js';
     UsageHistoryRepository,
     UsageHistoryService,
     UsageAnalyticsService,
+    UsageFoldRepository,
     UsageReportRepository,
     UsageReportService,
     AccountTransactionsRepository,
@@ -43,6 +45,7 @@ import { UsageHistoryService } from '../usage/usage-history.service.js';
     KeyUsageRepository,
     UsageHistoryService,
     UsageAnalyticsService,
+    UsageFoldRepository,
     UsageReportService,
     AccountTransactions,
     SettlementStep,

@@ -17,7 +17,7 @@ const budgetMs = 1_000;
 export class FoldUsageSweep {
   readonly name = 'fold-usage';
   private readonly interval: RunInterval;
-  /** Of `spansMs`. */
+  /** The place in `spansMs` of what the next statement folds. */
   private span = 0;
 
   constructor(

@@ -1,5 +1,5 @@
 import { Injectable } from '#platform/injection';
-import { PrismaService } from '#platform/prisma';
+import { PrismaService, type RawQueries } from '#platform/prisma';
 
 /** Folds charges and requests into sums per quarter of an hour (the migration of `usage_fold`). */
 @Injectable()
@@ -13,4 +13,16 @@ export class UsageFoldRepository {
       SELECT usage_fold(${lagMs}::float8 * interval '1 ms', ${spanMs}::float8 * interval '1 ms') AS more`;
     return row?.more ?? false;
   }
+
+  /** Returns until when usage is folded; null: not at all. */
+  async foldedThrough(): Promise<Date | null> {
+    return await readFoldedThrough(this.prisma);
+  }
+}
+
+/** As `UsageFoldRepository.foldedThrough`, for other repositories. */
+export async function readFoldedThrough(queries: RawQueries): Promise<Date | null> {
+  const [row] = await queries.$queryRaw<{ through: Date | null }[]>`
+    SELECT NULLIF(through, '-infinity') AS through FROM usage_folded`;
+  return row?.through ?? null;
 }

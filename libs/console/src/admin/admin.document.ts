@@ -23,6 +23,17 @@ export const DayRangeQuery = (): MethodDecorator =>
     ApiQuery({ name: 'from', required: false, schema: day, description: 'First day; default: six days before.' }),
   );
 
+export const KeyAndModelQuery = (): MethodDecorator =>
+  applyDecorators(
+    ApiQuery({
+      name: 'key',
+      required: false,
+      schema: { type: 'string', format: 'uuid' },
+      description: 'The id of one key.',
+    }),
+    ApiQuery({ name: 'model', required: false, schema: { type: 'string', maxLength: 200 }, description: 'One model.' }),
+  );
+
 export const ScopeQuery = (): MethodDecorator =>
   ApiQuery({
     name: 'scope',

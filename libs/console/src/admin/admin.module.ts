@@ -1,9 +1,13 @@
 import { Module } from '@nestjs/common';
 import { BillingModule } from '#billing/nest';
 import { JobsModule } from '#jobs/nest';
+import { InstallationRepository } from '#model-registry/installations';
 import { ModelRegistryModule } from '#model-registry/nest';
 import { AdminBillingController } from './billing/billing.controller.js';
+import { AlertsService } from './health/alerts.service.js';
 import { AdminHealthController } from './health/health.controller.js';
+import { InstallationsController } from './installations/installations.controller.js';
+import { InstallationsService } from './installations/installations.service.js';
 import { ModelsService } from './operations/models.service.js';
 import { OperationsController } from './operations/operations.controller.js';
 import { QueueService } from './operations/queue.service.js';
@@ -20,9 +24,17 @@ import { UsageController } from './usage/usage.controller.js';
     UsageController,
     RequestsController,
     OperationsController,
+    InstallationsController,
     AdminBillingController,
     AdminHealthController,
   ],
-  providers: [OverviewService, QueueService, ModelsService],
+  providers: [
+    OverviewService,
+    QueueService,
+    ModelsService,
+    AlertsService,
+    InstallationRepository,
+    InstallationsService,
+  ],
 })
 export class AdminModule {}

@@ -38,7 +38,7 @@ export class SessionController {
   @Get()
   async show(@Exchange() http: HttpExchange): Promise<SessionResponse> {
     http.setHeaders({ 'cache-control': 'no-store' });
-    for (const token of sessionTokensIn(http.request.headers.cookie)) {
+    for (const token of this.sessions.tokensIn(http.request.headers.cookie)) {
       const session = await this.sessions.find(token);
       if (session !== null) return presentSession(session, this.version);
     }
@@ -51,12 +51,14 @@ export class SessionController {
     const { headers } = http.request;
     refuseOtherSites(http.request);
     assertCookiePath(path);
-    const tokens = sessionTokensIn(headers.cookie);
     const csrf = headers[csrfHeader];
+    const matching =
+      typeof csrf === 'string'
+        ? sessionTokensIn(headers.cookie).filter((token) => this.sessions.isCsrfTextOf(token, csrf))
+        : [];
     // A page without the text, or with that of an earlier session, signs out of whatever the browser sends along.
-    const matching = tokens.filter((token) => typeof csrf === 'string' && this.sessions.isCsrfTextOf(token, csrf));
-    const own = matching.length > 0 ? matching : tokens;
-    for (const token of own) await this.sessions.end(token);
+    const tokens = matching.length > 0 ? matching : this.sessions.tokensIn(headers.cookie);
+    for (const token of tokens) await this.sessions.end(token);
     const cookie = this.sessions.endedCookieOf({ path, isSecure: isSecure(http.request) });
     http.setHeaders({ 'set-cookie': cookie, 'cache-control': 'no-store' });
   }

@@ -96,6 +96,14 @@ describe('authentication', () => {
     },
   );
 
+  it('takes a key from x-api-key, unless there is an authorization header', async () => {
+    expect(await statusOf('/api/v1/things', undefined, { 'x-api-key': 'slk_good' })).toBe(200);
+    expect(await statusOf('/api/v1/things', undefined, { 'x-api-key': 'slk_bad' })).toBe(401);
+    expect(await statusOf('/api/v1/things', undefined, { 'x-api-key': '' })).toBe(401);
+    expect(await statusOf('/api/v1/things', 'slk_good', { 'x-api-key': 'slk_bad' })).toBe(200);
+    expect(await statusOf('/api/v1/things', 'slk_bad', { 'x-api-key': 'slk_good' })).toBe(401);
+  });
+
   it.each(['/api/v1/accounts', '/%61pi/v1/accounts'])('rejects an INFERENCE key on %s', async (path) => {
     expect(await statusOf(path, 'slk_good')).toBe(403);
   });

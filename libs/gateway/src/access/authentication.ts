@@ -23,10 +23,21 @@ declare module 'fastify' {
   }
 }
 
-/** Returns the bearer token of a request, or null without an `authorization` header. */
-function bearerOf(request: FastifyRequest): string | null {
+/** Header of a key as Anthropic's clients send it. */
+const keyHeader = 'x-api-key';
+
+/** Whether a request has a key in one of the headers for it. */
+export function hasKey({ headers }: Pick<FastifyRequest, 'headers'>): boolean {
+  return headers.authorization !== undefined || headers[keyHeader] !== undefined;
+}
+
+/** Returns the key of a request, or null without one. `authorization` takes precedence over `x-api-key`. */
+function keyOf(request: FastifyRequest): string | null {
   const header = request.headers.authorization;
-  if (header === undefined) return null;
+  if (header === undefined) {
+    const key = request.headers[keyHeader];
+    return typeof key === 'string' && key !== '' ? key : null;
+  }
   const match = /^bearer +(\S+) *$/i.exec(header);
   if (match?.[1] === undefined) {
     throw new PlatformError('AUTHENTICATION_FAILED', 'The authorization header must be: Bearer <key>.');
@@ -116,7 +127,7 @@ async function callerOfRoute(
   parts: AuthDependencies,
 ): Promise<FastifyRequest['caller']> {
   if (access === 'wallet') return await callerOfWalletRoute(request, parts);
-  const bearer = bearerOf(request);
+  const bearer = keyOf(request);
   if (bearer !== null) {
     return await callerBehind(bearer, request, parts).catch((error: unknown) => {
       if (access !== 'public' || isUnauthenticated(error)) throw error;

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { errorTable, type ErrorCode, PlatformError, type RetryAdvice } from '#common';
-import { errorResponse, isOpenaiPath } from './error-envelope.js';
+import { errorEvent, errorResponse, isAnthropicPath, isOpenaiPath } from './error-envelope.js';
 
 const openaiRoute = '/api/v1/chat/completions?x=1';
 const otherRoute = '/api/v1/billing/balance';
@@ -15,6 +15,44 @@ describe('errorResponse', () => {
       error: { message: 'It went wrong.', type: 'invalid_request_error', param: 'field', code: 'INVALID_REQUEST' },
     });
     expect(answer('INVALID_REQUEST', otherRoute).body).toEqual({ error: 'It went wrong.', code: 'INVALID_REQUEST' });
+  });
+
+  it('uses the Anthropic error object on the routes of messages, with the id of the request', () => {
+    const error = new PlatformError('INVALID_REQUEST', 'It went wrong.', 'field');
+    expect(errorResponse(error, '/api/v1/messages/count_tokens', { requestId: 'r1' })).toEqual({
+      status: 400,
+      headers: { 'x-should-retry': 'false', 'request-id': 'r1' },
+      body: {
+        type: 'error',
+        error: { type: 'invalid_request_error', message: 'field: It went wrong.' },
+        request_id: 'r1',
+      },
+    });
+  });
+
+  it.each([
+    ['AUTHENTICATION_FAILED', 401, 'authentication_error'],
+    ['INSUFFICIENT_BALANCE', 402, 'billing_error'],
+    ['UNAUTHORIZED', 403, 'permission_error'],
+    ['MODEL_NOT_FOUND', 404, 'not_found_error'],
+    ['IDEMPOTENCY_KEY_IN_USE', 409, 'conflict_error'],
+    ['PAYLOAD_TOO_LARGE', 413, 'request_too_large'],
+    ['INVALID_CONTENT_TYPE', 415, 'invalid_request_error'],
+    ['RATE_LIMIT_EXCEEDED', 429, 'rate_limit_error'],
+    ['INFERENCE_FAILED', 500, 'api_error'],
+    ['MODEL_AT_CAPACITY', 503, 'overloaded_error'],
+    ['DEVICE_LOST', 503, 'api_error'],
+    ['REQUEST_TIMEOUT', 504, 'timeout_error'],
+  ] as const)('maps %s to %i and the Anthropic type %s', (code, status, type) => {
+    expect(answer(code, '/api/v1/messages')).toMatchObject({ status, body: { type: 'error', error: { type } } });
+  });
+
+  it('ends a stream with the error event of its route', () => {
+    const error = new PlatformError('INFERENCE_FAILED', 'It went wrong.');
+    expect(errorEvent(error, '/api/v1/messages', 'r1')).toBe(
+      'event: error\ndata: {"type":"error","error":{"type":"api_error","message":"It went wrong."},"request_id":"r1"}\n\n',
+    );
+    expect(errorEvent(error, openaiRoute, 'r1')).toMatch(/^data: \{"error":\{"message":"It went wrong\."/);
   });
 
   it('names the limit once more to callers of blockchain nodes', () => {
@@ -75,6 +113,17 @@ describe('errorResponse', () => {
         constructor: { _errors: ['odd'] },
       },
     });
+  });
+});
+
+describe('isAnthropicPath', () => {
+  it.each([
+    ['/api/v1/messages?beta=true', true],
+    ['/api/v1/messages/batches', true],
+    ['/api/v1/messagesx', false],
+    ['/messages', false],
+  ])('maps %s to %s', (url, expected) => {
+    expect(isAnthropicPath(url)).toBe(expected);
   });
 });
 

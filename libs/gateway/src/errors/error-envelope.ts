@@ -28,6 +28,9 @@ const openaiRoutes = [
   'v2/rerank',
 ];
 
+/** First part of the paths of Anthropic's API. Its clients expect its error object. */
+const anthropicNamespace = 'messages';
+
 /** First parts of the paths of OpenAI's API: its clients ask for more of them than exist here. */
 const openaiNamespaces = new Set([
   ...openaiRoutes.map((route) => route.split('/', 1)[0]),
@@ -55,6 +58,11 @@ export function isOpenaiPath(url: string): boolean {
 /** Returns true for a path without a route that only clients of OpenAI's API ask for. */
 export function isOpenaiNamespace(url: string): boolean {
   return openaiNamespaces.has(pathBelowBase(url)?.split('/', 1)[0] ?? '');
+}
+
+/** Returns true for routes of Anthropic's API, and for what else its clients ask for below them. */
+export function isAnthropicPath(url: string): boolean {
+  return pathBelowBase(url)?.split('/', 1)[0] === anthropicNamespace;
 }
 
 const ownMember = { enumerable: true, writable: true, configurable: true };
@@ -106,14 +114,50 @@ export function errorFrame(error: PlatformError): { error: object; issues?: Erro
   return { error: openaiError(error), ...(error.issues ? { issues: error.issues } : {}) };
 }
 
+/** Anthropic's names of errors that OpenAI calls otherwise, by code or by OpenAI's type. */
+const anthropicTypes: Readonly<Record<string, string>> = {
+  MODEL_AT_CAPACITY: 'overloaded_error',
+  REQUEST_TIMEOUT: 'timeout_error',
+  PAYLOAD_TOO_LARGE: 'request_too_large',
+  insufficient_quota: 'billing_error',
+  server_error: 'api_error',
+};
+
+/** Anthropic's error object, also used in the error event of a stream. */
+export interface AnthropicError {
+  type: 'error';
+  error: { type: string; message: string };
+  request_id: string | null;
+}
+
+/** Builds Anthropic's error object. It has no member for the invalid field, so the message names it. */
+export function anthropicError(error: PlatformError, requestId: string | null): AnthropicError {
+  const code = publicCodes[error.code] ?? error.code;
+  const { type: openaiType } = errorEntry(code);
+  const type = anthropicTypes[code] ?? anthropicTypes[openaiType] ?? openaiType;
+  const { message, param } = error;
+  const isNamed = param === null || message.includes(param);
+  return { type: 'error', error: { type, message: isNamed ? message : `${param}: ${message}` }, request_id: requestId };
+}
+
+/** The last event of a stream of the route `url` that failed. */
+export function errorEvent(error: PlatformError, url: string, requestId: string): string {
+  if (!isAnthropicPath(url)) return `data: ${JSON.stringify({ error: openaiError(error) })}\n\n`;
+  return `event: error\ndata: ${JSON.stringify(anthropicError(error, requestId))}\n\n`;
+}
+
 /** Builds the error response in the envelope of the route `url`. `isUnknown`: there is no such route. */
 export function errorResponse(
   error: PlatformError,
   url: string,
-  { isUnknown = false }: { isUnknown?: boolean } = {},
+  { isUnknown = false, requestId = null }: { isUnknown?: boolean; requestId?: string | null } = {},
 ): ErrorResponse {
   const code = publicCodes[error.code] ?? error.code;
   const status = errorEntry(code).status ?? 500;
+  if (isAnthropicPath(url)) {
+    const headers = { ...headersOf(error, code), ...(requestId !== null && { 'request-id': requestId }) };
+    return { status, headers, body: anthropicError(error, requestId) };
+  }
   const { issues } = error;
   const more = issues === undefined ? {} : { details: detailsOf(issues), issues };
   const isRefusedRpc = status === 429 && pathBelowBase(url)?.startsWith('crypto/rpc/') === true;

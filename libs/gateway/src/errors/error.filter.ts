@@ -42,8 +42,10 @@ export class ErrorFilter implements ExceptionFilter {
     // path.
     const url = request.routeOptions.url ?? request.url;
     const isUnknown = request.is404 && this.routes.methodsOf(request.url).length === 0;
-    const { status, headers, body } = this.withPayment(errorResponse(error, url, { isUnknown }), error, request);
-    this.note(error, { requestId: request.id, status });
+    const { id: requestId } = request;
+    const response = errorResponse(error, url, { isUnknown, requestId });
+    const { status, headers, body } = this.withPayment(response, error, request);
+    this.note(error, { requestId, status });
     if (reply.raw.headersSent) {
       // Part of the response is already sent; only closing the connection can signal the error.
       reply.raw.destroy();

@@ -5,10 +5,10 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { from, mergeMap, NEVER, type Observable } from 'rxjs';
 import { PlatformError } from '#common';
 import { IdempotencyService, type KeyOpening } from '#jobs';
-import { type RequestCaller, type RouteSettings, sseData } from '#platform/http';
+import type { RequestCaller, RouteSettings } from '#platform/http';
 import { RequestFingerprint } from '#platform/idempotency';
 import { ResponseRecorder, RecordingQuota } from './response-recorder.js';
-import { openaiError } from '../errors/error-envelope.js';
+import { errorEvent } from '../errors/error-envelope.js';
 import { ReplayLimit } from '../limits/replay-limit.js';
 import { StoreBudgets } from '../request/store-budgets.js';
 
@@ -36,14 +36,14 @@ function fingerprintOf(request: FastifyRequest): RequestFingerprint | null {
 }
 
 /** Builds the error frame that ends the replay of a stream whose first reader disconnected. */
-function cutFrame(): string {
+function cutFrame({ id, routeOptions, url }: FastifyRequest): string {
   const message =
     'The client of the first request with this Idempotency-Key disconnected here, so the stored response ends.';
-  return sseData(JSON.stringify({ error: openaiError(new PlatformError('IDEMPOTENT_ANSWER_LOST', message)) }));
+  return errorEvent(new PlatformError('IDEMPOTENT_ANSWER_LOST', message), routeOptions.url ?? url, id);
 }
 
 function replay(reply: FastifyReply, { answer, isCut }: Extract<KeyOpening, { isCut: boolean }>): void {
-  const body = isCut ? Buffer.concat([answer.body, Buffer.from(cutFrame())]) : answer.body;
+  const body = isCut ? Buffer.concat([answer.body, Buffer.from(cutFrame(reply.request))]) : answer.body;
   void reply.status(answer.status).headers(answer.headers).header('idempotent-replayed', 'true');
   // A retry would return the same charged error again.
   if (answer.status >= 400) void reply.header('x-should-retry', 'false');

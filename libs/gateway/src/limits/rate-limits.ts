@@ -4,7 +4,7 @@ import { BudgetSpent } from '#common';
 import { callerOf, type RequestCaller, type RouteSettings } from '#platform/http';
 import { limitClassOf, type LimitDecision, type OpenRequests, type RateLimiter } from '#rate-limit';
 import { isApiRoute } from '../request/api-route.js';
-import type { RefuseUnauthenticated } from '../access/authentication.js';
+import { hasKey, type RefuseUnauthenticated } from '../access/authentication.js';
 import { callerAddress } from '../request/caller-address.js';
 import { balanceHeaders } from '../request/request-headers.js';
 import { hasSignIn } from '../wallets/wallet-sign-ins.js';
@@ -132,10 +132,10 @@ function countsAsFailure(
   { statusCode }: FastifyReply,
   abuseCount: RateLimitDependencies['abuseCount'],
 ): boolean {
-  const { caller, headers, keyLookupFailed, sessionEnded } = request;
+  const { caller, keyLookupFailed, sessionEnded } = request;
   if (abuseCount === 'caller' && statusCode >= 500) return false;
   if (caller === null && (statusCode === 402 || sessionEnded)) return false;
-  const hasCredentials = headers.authorization !== undefined || hasSignIn(request);
+  const hasCredentials = hasKey(request) || hasSignIn(request);
   const isUnknown = caller === null && hasCredentials && statusCode === 503;
   return statusCode >= 400 && !isUnknown && !keyLookupFailed;
 }

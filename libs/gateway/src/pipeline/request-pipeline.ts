@@ -131,10 +131,10 @@ export class RequestPipeline {
     return new EventStream(job, presenter, { keepAliveMs, stalledMs });
   }
 
-  /** Sends comments to a client that streams while nothing else can be sent. */
+  /** Keeps the connection of a client that streams open while nothing else can be sent. */
   private async keepAlive<Result>(http: HttpExchange, work: () => Promise<Result>): Promise<Result> {
     const { keepAliveMs, stalledMs } = this.config;
-    const writer = new SseWriter(http.reply, { keepAliveMs, stalledMs });
+    const writer = new SseWriter(http.reply, { keepAliveMs, stalledMs, keepAlive: http.format.keepAlive });
     http.preparing = writer;
     writer.startKeepAlive();
     try {

@@ -5,7 +5,7 @@ import { noTokens, PlatformError } from '#common';
 import type { HttpExchange } from '#platform/http';
 import type { ReplyEvent } from '#queue';
 import type { StartedJob } from './job-runner.js';
-import { EventStream } from './stream-events.js';
+import { type EventPresenter, EventStream } from './stream-events.js';
 
 let server: Server | undefined;
 
@@ -15,10 +15,14 @@ afterEach(() => {
   server?.close();
 });
 
-const presenter = { present: () => ['{}'], finish: () => [] };
+const plain: EventPresenter<ReplyEvent> = { present: () => ['{}'], finish: () => [] };
 
 /** Streams a job to a client; `status` of a response that was refused before it began. */
-async function streamed(job: StartedJob<ReplyEvent>, keepAliveMs: number): Promise<{ status: number; text: string }> {
+async function streamed(
+  job: StartedJob<ReplyEvent>,
+  keepAliveMs: number,
+  presenter = plain,
+): Promise<{ status: number; text: string }> {
   const own = createServer((_request, raw) => {
     const request = { responseRecording: null };
     const reply = { raw, request, hijack: () => undefined, getHeaders: () => ({}) };
@@ -65,5 +69,16 @@ describe('EventStream', () => {
     const { status, text } = await streamed({ accepted: Promise.resolve(), follow }, 5);
     expect(status).toBe(200);
     expect(text).toMatch(/^: keep-alive\n\n[^]*data: \{\}\n\ndata: \[DONE\]\n\n$/);
+  });
+
+  it('keeps alive and ends as the format of its presenter says', async () => {
+    const follow: StartedJob<ReplyEvent>['follow'] = async (onEvent) => {
+      await silence(10);
+      await onEvent({ type: 'text-delta' });
+      return noTokens;
+    };
+    const format = { keepAlive: 'event: ping\ndata: {"type":"ping"}\n\n', ending: '' };
+    const { text } = await streamed({ follow }, 5, { ...plain, ...format });
+    expect(text).toMatch(/^(event: ping\ndata: \{"type":"ping"\}\n\n)+data: \{\}\n\n$/);
   });
 });

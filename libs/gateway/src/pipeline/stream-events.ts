@@ -11,11 +11,11 @@ type EventFormat = HttpExchange['format'];
 /** Turns the events of a job into the JSON of server-sent events. */
 export interface EventPresenter<Event extends ReplyEvent> extends EventFormat {
   present(event: Event): string[];
-  /** The chunks after the last event, before `[DONE]`. */
+  /** The chunks after the last event, before the frame that ends the stream. */
   finish(usage: JobUsage): string[] | Promise<string[]>;
 }
 
-/** A job as server-sent events that end with `[DONE]` or with an error frame. */
+/** A job as server-sent events that end with the frame of their format, such as `[DONE]`, or with an error frame. */
 export class EventStream<Event extends ReplyEvent> extends StreamedResponse {
   constructor(
     private readonly job: StartedJob<Event>,
@@ -28,7 +28,7 @@ export class EventStream<Event extends ReplyEvent> extends StreamedResponse {
   /** Rejects only while nothing was sent, so that the error becomes the HTTP response. */
   async send({ reply, request: { accessRecord: record } }: HttpExchange): Promise<void> {
     const { job, presenter } = this;
-    const writer = new SseWriter(reply, this.options);
+    const writer = new SseWriter(reply, { ...this.options, keepAlive: presenter.keepAlive });
     const framed = (chunks: string[]): string => SseWriter.frames(chunks, presenter);
     // The connection of a client that reads nothing was closed; it counts as disconnected.
     const require = (result: Awaited<ReturnType<SseWriter['write']>>): void => {
@@ -47,7 +47,7 @@ export class EventStream<Event extends ReplyEvent> extends StreamedResponse {
         require(await writer.write(frames));
         record?.noteContent();
       });
-      require(await writer.writeLast(framed(await presenter.finish(usage)) + sseData('[DONE]')));
+      require(await writer.writeLast(framed(await presenter.finish(usage)) + (presenter.ending ?? sseData('[DONE]'))));
       writer.end();
     } catch (error) {
       const { started } = writer;

@@ -115,7 +115,7 @@ describe('ConstraintCompiler', () => {
   });
 
   it('lets the event loop turn while it works, and gives up at its budget with the place it has reached', async () => {
-    const names = Array.from({ length: 3_000 }, (_, index) => `name${index}`);
+    const names = Array.from({ length: 1_000 }, (_, index) => `name${index}`);
     const schema = {
       type: 'object',
       properties: Object.fromEntries(names.map((name) => [name, { type: 'string', pattern: `^${name}.{1,9}$` }])),

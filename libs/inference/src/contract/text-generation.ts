@@ -217,7 +217,8 @@ export type TextGenerationEvent =
   | PromptScores
   | TextDelta
   | SealedDelta
-  | { type: 'choice-finished'; index: number; finishReason: 'stop' | 'length' }
+  /** `stopString`: the stop string of the request that ended the text; absent if none did. */
+  | { type: 'choice-finished'; index: number; finishReason: 'stop' | 'length'; stopString?: string }
   /** Last event of a completed or cancelled request; usage counts the generated tokens. */
   | { type: 'finished'; cancelled: boolean; usage: TokenUsage }
   /** Last event of a failed request. `usage` is present if tokens were generated before. */

@@ -42,6 +42,11 @@ export class ChoiceWriter {
 
   constructor(private readonly dependencies: ChoiceWriterDependencies) {}
 
+  /** The stop string that ended the text; null if none did. */
+  get stopString(): string | null {
+    return this.dependencies.stopMatcher.found;
+  }
+
   /** Returns the delta of one more token, null while its text is held back, and whether a stop string is complete. */
   push(tokenId: number, score: TokenScore | null): { delta: ChoiceDelta | null; stopped: boolean } {
     this.tokens++;

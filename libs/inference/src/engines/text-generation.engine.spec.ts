@@ -203,7 +203,7 @@ describe('SchedulerTextEngine', () => {
       .map((event) => (event.type === 'text-delta' ? event.text : ''))
       .join('');
     expect(text).toBe('x');
-    expect(events().at(-2)).toEqual({ type: 'choice-finished', index: 0, finishReason: 'stop' });
+    expect(events().at(-2)).toEqual({ type: 'choice-finished', index: 0, finishReason: 'stop', stopString: 'END' });
     expect(events().at(-1)).toMatchObject({ usage: { completionTokens: 1 + answers.length } });
   });
 

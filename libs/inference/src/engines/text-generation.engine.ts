@@ -388,7 +388,11 @@ export class SchedulerTextEngine implements TextGenerationEngine {
     const rest = writer.finish({ isCut: end !== 'eos' });
     if (rest !== null) this.emitText(active, index, rest);
     if (end === 'cancelled') active.cancelled = true;
-    else this.emit(active, { type: 'choice-finished', index, finishReason: end === 'length' ? 'length' : 'stop' });
+    else {
+      const finishReason = end === 'length' ? 'length' : 'stop';
+      const { stopString } = writer;
+      this.emit(active, { type: 'choice-finished', index, finishReason, ...(stopString !== null && { stopString }) });
+    }
     this.closeChoice(active);
   }
 

@@ -87,8 +87,8 @@ export class ModelHost {
     try {
       this.tracing = await this.openTraces();
       const loaded = await loadOnProvider(options, {
-        load: async (each) => (this.loaded = await this.loadEngine(each, this.deliver)),
-        firstRun: (each) => this.warmUp(each),
+        load: async (attempt) => (this.loaded = await this.loadEngine(attempt, this.deliver)),
+        firstRun: (model) => this.warmUp(model),
       });
       const tee = await this.openTee(options);
       this.startBeating(loaded);

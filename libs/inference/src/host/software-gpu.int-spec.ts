@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { whileReady } from '#test/running-host';
-import { hasSoftwareGpu, softwareGpu } from '#test/software-gpu';
+import { hasSoftwareGpu, softwareGpu, softwareGpuTimeouts } from '#test/software-gpu';
 import { runSourceArguments, sourcePath } from '#test/source-program';
 import { installTinyModel, type TinyDtype } from '#test/tiny-models';
 import { forkHost } from './host-process.js';
@@ -55,7 +55,7 @@ async function greedyText(host: HostSupervisor): Promise<string> {
   return text;
 }
 
-describe.runIf(hasSoftwareGpu)('a model on a device without half floats', () => {
+describe.runIf(hasSoftwareGpu)('a model on a device without half floats', softwareGpuTimeouts, () => {
   it('runs there if it has none, with the text of the processor', async () => {
     const texts: string[] = [];
     for (const provider of ['webgpu', 'cpu']) {

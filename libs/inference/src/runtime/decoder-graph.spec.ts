@@ -45,7 +45,20 @@ describe('inspectDecoderGraph', () => {
       hasLogSumExp: true,
       givesWanted: false,
       takesAdapters: false,
+      states: [],
     });
+  });
+
+  it('finds the states of layers that do not attend', () => {
+    const state = (name: string, type = 'float32') => ({ name, type, shape: ['batch', 2, 64] });
+    const inputs = [...splitInputs, state('past_states.3.inputs')];
+    const found = inspectDecoderGraph(session(inputs, [...splitOutputs, state('new_states.3.inputs')]));
+    const names = { past: 'past_states.3.inputs', present: 'new_states.3.inputs' };
+    expect(found).toMatchObject({ kind: 'split', states: [{ ...names, dimensions: [2, 64] }] });
+    expect(() => inspectDecoderGraph(session(inputs, splitOutputs))).toThrow('no output `new_states.3.inputs`');
+    const half = [...splitInputs, state('past_states.3.inputs', 'float16')];
+    const halfOutputs = [...splitOutputs, state('new_states.3.inputs', 'float16')];
+    expect(() => inspectDecoderGraph(session(half, halfOutputs))).toThrow('`past_states.3.inputs` is not float32');
   });
 
   it('finds that a graph takes the adapter of each row', () => {

@@ -18,6 +18,14 @@ export interface CacheNames {
   window?: number;
 }
 
+/** A tensor of the state of a layer that does not attend: the input, and the output that replaces it. */
+export interface StateNames {
+  past: string;
+  present: string;
+  /** Of one row. */
+  dimensions: number[];
+}
+
 export type IntegerType = 'int64' | 'int32';
 
 interface DecoderGraphBase {
@@ -42,6 +50,8 @@ export interface SplitGraph extends DecoderGraphBase {
   givesWanted: boolean;
   /** Takes the adapter of each row. */
   takesAdapters: boolean;
+  /** Of layers that do not attend; empty if every layer does. */
+  states: StateNames[];
 }
 
 /**
@@ -63,6 +73,8 @@ export interface ConcatGraph extends DecoderGraphBase {
 }
 
 export type DecoderGraph = SplitGraph | ConcatGraph;
+
+const statePattern = /^past_states\.(\d+\.\w+)$/;
 
 /** Name of the dimension of positions in the past of a layer with a window. */
 const windowPattern = /^window_(\d+)$/;
@@ -99,6 +111,8 @@ function splitGraph(
 ): SplitGraph {
   const takesStarts = inputs.has('window_starts');
   const known = new Set(['input_ids', 'past_lens', 'last_index', 'wanted_ids', 'window_starts', 'adapter_ids']);
+  const states = stateInputs(inputs, outputs);
+  for (const { past } of states) known.add(past);
   refuseUnknownInputs(inputs, known);
   if (!inputs.has('last_index')) throw unfit('its split cache comes without the input `last_index`');
   if (base.cacheType !== 'float32') throw unfit('its split cache is not float32');
@@ -112,6 +126,7 @@ function splitGraph(
     hasLogSumExp: outputs.has('lse'),
     givesWanted: inputs.has('wanted_ids') && outputs.has('wanted_logits'),
     takesAdapters: inputs.has('adapter_ids'),
+    states,
   };
 }
 
@@ -155,6 +170,18 @@ function pastInputs(inputs: readonly TensorDescription[]): TensorDescription[] {
     if (order(name) !== index) throw unfit(`the cache inputs before \`${name}\` are not complete`);
   });
   return pasts;
+}
+
+function stateInputs(inputs: Descriptions, outputs: Descriptions): StateNames[] {
+  return [...inputs.values()].flatMap(({ name, type, shape: [, ...dimensions] }) => {
+    const [, place] = statePattern.exec(name) ?? [];
+    if (place === undefined) return [];
+    const present = `new_states.${place}`;
+    if (!outputs.has(present)) throw unfit(`it has no output \`${present}\` for its input \`${name}\``);
+    if (type !== 'float32') throw unfit(`its state \`${name}\` is not float32`);
+    const sizes = dimensions.map((size) => fixedSize(size, undefined, name));
+    return [{ past: name, present, dimensions: sizes }];
+  });
 }
 
 function describeCache(past: TensorDescription, hints: DecoderHints): Omit<BaseShape, 'vocabularySize'> {

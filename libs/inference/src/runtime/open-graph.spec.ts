@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { PlatformError } from '#common';
 import { buildTinyModel } from '#test/tiny-models';
-import { BindingSession } from './binding-session.js';
+import { BindingSession, isProviderOfBuild } from './binding-session.js';
 import { OrtApi, OrtApiUnavailable } from './c-api/ort-api.js';
 import type { GraphSession, GraphTensor } from './graph-session.js';
 import { openGraph } from './open-graph.js';
@@ -60,6 +60,18 @@ describe('openGraph', () => {
         'webgpu blocks the host while it works: koffi cannot be loaded: no library',
     ]);
     open.mockRestore();
+    binding.mockRestore();
+  });
+
+  it.runIf(isProviderOfBuild('cuda'))('runs CUDA through the binding, which knows how to add it', async () => {
+    const viaCApi = vi.spyOn(OrtApi, 'open');
+    const binding = vi.spyOn(BindingSession, 'open').mockImplementation(async (_options, chosen) => {
+      return { ...chosen } as BindingSession;
+    });
+    const session = await openGraph({ modelPath, providers: ['cuda', 'cpu'], intraOpThreads: 1 });
+    expect([session.provider, session.providerNote]).toEqual(['cuda', null]);
+    expect(viaCApi).not.toHaveBeenCalled();
+    viaCApi.mockRestore();
     binding.mockRestore();
   });
 

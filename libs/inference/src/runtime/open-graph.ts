@@ -2,7 +2,7 @@ import { basename, dirname } from 'node:path';
 import { PlatformError } from '#common';
 import { freeBytes } from '#platform/memory';
 import { BindingSession, isProviderOfBuild } from './binding-session.js';
-import { DeviceSession } from './c-api/device-session.js';
+import { DeviceSession, isDevice } from './c-api/device-session.js';
 import { OrtApiUnavailable } from './c-api/ort-api.js';
 import type { GraphSession } from './graph-session.js';
 import { plainReason } from './plain-reason.js';
@@ -55,7 +55,7 @@ async function openOnProvider({ providers, ...options }: GraphOptions): Promise<
  * returns tensors without copies.
  */
 async function openOn(options: SessionOptions, chosen: ChosenProvider): Promise<GraphSession> {
-  if (chosen.provider === 'cpu') return await BindingSession.open(options, chosen);
+  if (!isDevice(chosen.provider)) return await BindingSession.open(options, chosen);
   try {
     return await DeviceSession.open(options, chosen);
   } catch (error) {

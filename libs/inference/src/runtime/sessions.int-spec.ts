@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { PlatformError } from '#common';
-import { hasSoftwareGpu, softwareGpu } from '#test/software-gpu';
+import { hasSoftwareGpu, softwareGpu, softwareGpuTimeouts } from '#test/software-gpu';
 import { buildTinyModel, type TinyDtype } from '#test/tiny-models';
 import { BindingSession } from './binding-session.js';
 import { DeviceSession } from './c-api/device-session.js';
@@ -63,7 +63,7 @@ function feedsOf(session: GraphSession): Record<string, GraphTensor> {
   );
 }
 
-describe.each(sessions)('a graph in %s', (_name, open) => {
+describe.each(sessions)('a graph in %s', softwareGpuTimeouts, (_name, open) => {
   let session: GraphSession;
   let expected: GraphSession;
   // Opened once: a device compiles its programs anew for each session.
@@ -128,7 +128,7 @@ describe.each(sessions)('a graph in %s', (_name, open) => {
   });
 });
 
-describe('the C API', () => {
+describe('the C API', softwareGpuTimeouts, () => {
   it('leaves the event loop free during a run', async () => {
     const session = await DeviceSession.open(await graphOf('float32'), onCpu);
     let turns = 0;

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { isFull } from '#test/extent';
-import { hasSoftwareGpu, softwareGpu } from '#test/software-gpu';
+import { hasSoftwareGpu, softwareGpu, softwareGpuTimeouts } from '#test/software-gpu';
 import { buildTinyModel, type TinyLayout } from '#test/tiny-models';
 import { BindingSession } from '../runtime/binding-session.js';
 import { DeviceSession } from '../runtime/c-api/device-session.js';
@@ -55,7 +55,7 @@ async function textsOf(session: GraphSession): Promise<number[][]> {
 
 const providers = ['cpu', ...(hasSoftwareGpu ? ['webgpu'] : [])];
 
-describe.each(providers)('a decoder on %s that keeps its cache', (provider) => {
+describe.each(providers)('a decoder on %s that keeps its cache', softwareGpuTimeouts, (provider) => {
   // A software device takes half a minute for a layout.
   const layouts = provider === 'cpu' || isFull ? (['concat', 'group-query'] as const) : (['group-query'] as const);
   it.each(layouts)('writes the same texts with the layout %s', async (layout) => {

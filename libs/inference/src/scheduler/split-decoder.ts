@@ -1,4 +1,4 @@
-import { windowCacheLimits } from '#model-memory';
+import { keptStates, windowCacheLimits } from '#model-memory';
 import { freeBytes } from '#platform/memory';
 import type { SplitGraph } from '../runtime/decoder-graph.js';
 import type { GraphSession, GraphTensor } from '../runtime/graph-session.js';
@@ -6,28 +6,11 @@ import type { LogitsBatch } from '../sampling/logits-batch.js';
 import { capacityFor } from './cache-block.js';
 import type { CacheRow, DecodePart, Decoder, LogitsNeeded, PrefillPart } from './decoder.js';
 import { type FreshPositions, heldInWindow, LayeredCache } from './layered-cache.js';
+import { minimumReuse } from './prefix-store.js';
+import { RowStates } from './row-states.js';
 import { type KeptWindow, SplitRow } from './split-row.js';
+import { type RunInput, type RunResult, SplitRunner } from './split-runner.js';
 import { type Span, type WindowLimits, windowStart } from './window-positions.js';
-
-interface RunInput {
-  /** Tokens of each batch row, padded on the right to the longest. */
-  tokenIds: ArrayLike<number>[];
-  /** Positions of each batch row in `past`. */
-  spans: readonly Span[];
-  past: GraphTensor[];
-  /** Adapter of each batch row. */
-  adapters: number[];
-  /** Position of each part's row in the batch of this run. */
-  rowIndexes: Int32Array;
-  /** Tokens whose logits are returned, of each batch row; absent: of none. */
-  wantedIds?: (readonly number[])[];
-}
-
-interface RunResult {
-  feeds: Record<string, GraphTensor>;
-  fresh: FreshPositions;
-  logits: LogitsBatch;
-}
 
 /** Maximum number of rows in a prefill run; these are short prompts, so more would mostly add padding. */
 const maxSharedRows = 16;
@@ -35,7 +18,8 @@ const maxSharedRows = 16;
 /**
  * Runs the split graph. Rows of the running batch are contiguous in one cache: the last row fills any gap. Prompts of
  * several chunks have a separate cache until they are complete, so they neither widen the batch nor pay for its width.
- * Before a run, layers with a window drop what no later token sees.
+ * Before a run, layers with a window drop what no later token sees. Layers that do not attend have a state per row,
+ * which is replaced by each run of the row.
  */
 export class SplitDecoder implements Decoder {
   readonly kind = 'split';
@@ -45,18 +29,16 @@ export class SplitDecoder implements Decoder {
   readonly givesWanted: boolean;
   readonly maxPrefillRows = maxSharedRows;
   readonly prefixGrain = 1;
-  cacheElementsFed = 0;
-  runMs = 0;
 
   private batch: LayeredCache;
   private readonly members: SplitRow[] = [];
   /** Cache input of rows without a past. */
   private readonly nothing: LayeredCache;
   private readonly window: KeptWindow | null;
-  /** Freed by the next run: megabytes, at every step that fetches them. */
-  private lastLogits: Float32Array | null = null;
+  private readonly states: RowStates;
+  private readonly runner: SplitRunner;
   /** Parts that match the cache: valid between a decode step and the next change, while the layout is fixed. */
-  private lastDecode: { feeds: Record<string, GraphTensor>; rowIndexes: Int32Array } | null = null;
+  private lastDecode: (Pick<RunResult, 'feeds' | 'pastStates'> & { rowIndexes: Int32Array }) | null = null;
 
   constructor(
     private readonly session: GraphSession,
@@ -70,13 +52,29 @@ export class SplitDecoder implements Decoder {
     this.givesWanted = graph.givesWanted;
     const windows = graph.caches.flatMap(({ window }) => window ?? []);
     this.window = windows.length === 0 ? null : { ...limits, size: Math.max(...windows) };
+    const stateSizes = graph.states.map(({ dimensions }) => dimensions.reduce((product, size) => product * size, 4));
+    const stateBytes = stateSizes.reduce((sum, bytes) => sum + bytes, 0);
+    this.states = new RowStates(session, graph.states, keptStates(stateBytes, slots));
+    this.runner = new SplitRunner(session, graph, this.states);
     this.batch = this.newCache();
     this.nothing = this.newCache();
     this.nothing.resize(maxSharedRows, { whole: 1, windowed: 1 }, []);
   }
 
+  get cacheElementsFed(): number {
+    return this.runner.cacheElementsFed;
+  }
+
+  get runMs(): number {
+    return this.runner.runMs;
+  }
+
   openRow(adapter = 0): CacheRow {
-    return new SplitRow(this.window, adapter);
+    return new SplitRow(this.window, adapter, this.hasStates);
+  }
+
+  private get hasStates(): boolean {
+    return this.graph.states.length > 0;
   }
 
   copyPrefix({ from, to, length }: { from: CacheRow; to: CacheRow; length: number }): void {
@@ -89,7 +87,11 @@ export class SplitDecoder implements Decoder {
     cache.resize(1, { whole: capacityFor(length), windowed: capacityFor(length - start) }, []);
     source.cache.whole.copyRow(source.index, { block: cache.whole, row: 0 }, length);
     source.copyWindow({ start, length }, cache.windowed);
+    const state = source.stateAt(length);
+    if (this.hasStates && state === null) throw new RangeError('The row has no state at this position.');
     target.hold({ cache, head: null, tail: null, length, start });
+    target.state = state;
+    this.shareSnapshots(source, target, length);
     if (target.headLength === 0) return;
     target.head = cache.windowed.newRow(target.headLength);
     source.copyWindow({ start: 0, length: target.headLength }, target.head);
@@ -101,42 +103,40 @@ export class SplitDecoder implements Decoder {
     const rows = parts.map((part) => ownRow(part.row));
     for (const row of rows) row.dropUnseen();
     const past = this.prefillPast(rows);
-    const fresh = await this.run(
+    const result = await this.runFresh(
       {
         tokenIds: parts.map((part) => part.tokenIds),
-        spans: rows,
+        rows,
         past,
-        adapters: rows.map((row) => row.adapter),
         rowIndexes: Int32Array.from(parts, (_, index) => index),
       },
       wanted,
     );
+    result.pastStates.release();
     parts.forEach((part, index) => {
       const row = ownRow(part.row);
       this.ensureCapacity(row, part.tokenIds.length, part.final);
-      this.append(row, fresh.fresh, index, part.tokenIds.length);
+      this.append(row, result.fresh, index, part.tokenIds.length);
       if (part.final) row.promptLength = row.length;
     });
-    freeBytes(fresh.fresh.data);
-    return fresh.logits;
+    this.takeStates(rows, result);
+    for (const row of rows) this.keepState(row);
+    freeBytes(result.fresh.data);
+    return result.logits;
   }
 
-  async extend(given: CacheRow, tokenIds: Int32Array): Promise<void> {
-    const row = ownRow(given);
+  async extend(cacheRow: CacheRow, tokenIds: Int32Array): Promise<void> {
+    const row = ownRow(cacheRow);
     if (row.cache !== this.batch) throw new RangeError('Only rows of the running batch are extended.');
     row.dropUnseen();
     const past = this.batch.tensors(row.index, 1);
-    const input = {
-      tokenIds: [tokenIds],
-      spans: [row],
-      past,
-      adapters: [row.adapter],
-      rowIndexes: Int32Array.of(0),
-    };
-    const { fresh } = await this.run(input, 'none');
+    const input = { tokenIds: [tokenIds], rows: [row], past, rowIndexes: Int32Array.of(0) };
+    const result = await this.runFresh(input, 'none');
+    result.pastStates.release();
     this.fitBatch(this.members.length, grown(row, tokenIds.length));
-    this.append(row, fresh, 0, tokenIds.length);
-    freeBytes(fresh.data);
+    this.append(row, result.fresh, 0, tokenIds.length);
+    this.takeStates([row], result);
+    freeBytes(result.fresh.data);
   }
 
   async decode(parts: readonly DecodePart[], wanted: LogitsNeeded): Promise<LogitsBatch> {
@@ -152,41 +152,46 @@ export class SplitDecoder implements Decoder {
       wantedIds[place] = part.wantedIds ?? [];
     });
     const rowIndexes = Int32Array.from(rows, (row) => row.index);
-    const result = await this.run(
+    const result = await this.runFresh(
       {
         tokenIds,
-        spans: this.members,
+        rows: this.members,
         past: this.batch.tensors(0, this.members.length),
-        adapters: this.members.map((row) => row.adapter),
         rowIndexes,
         wantedIds,
       },
       wanted,
     );
-    // Rows are contiguous, so one that sits out is computed as well, and its position dropped.
+    // Rows are contiguous, so one that sits out is computed as well, and its position and state dropped.
+    const takes = this.members.map(() => true);
     parts.forEach(({ sitsOut = false }, index) => {
       const row = rows[index];
-      if (row !== undefined && !sitsOut) this.append(row, result.fresh, row.index, 1);
+      if (row === undefined) return;
+      if (sitsOut) takes[row.index] = false;
+      else this.append(row, result.fresh, row.index, 1);
     });
+    this.takeStates(this.members, result, takes);
     freeBytes(result.fresh.data);
-    this.lastDecode = { feeds: result.feeds, rowIndexes };
+    this.lastDecode = { feeds: result.feeds, pastStates: result.pastStates, rowIndexes };
     return result.logits;
   }
 
   async repeatForLogits(): Promise<LogitsBatch> {
     if (!this.lastDecode) throw new RangeError('There is no decode step to repeat.');
     const { feeds, rowIndexes } = this.lastDecode;
-    const outputs = await this.timedRun(feeds, this.fetchesFor('full'));
-    return this.logitsOf(outputs, rowIndexes);
+    return await this.runner.repeat(feeds, rowIndexes);
   }
 
   retain(row: CacheRow): CacheRow {
     const source = ownRow(row);
-    const kept = new SplitRow(this.window, source.adapter);
+    const kept = new SplitRow(this.window, source.adapter, this.hasStates);
     if (source.cache && source.length > 0) {
       const cache = this.takeCache(source, source.cache);
       const { length, start, head, tail } = source;
       kept.hold({ cache, head, tail, length, start });
+      this.keepState(source);
+      kept.snapshots = source.snapshots;
+      source.snapshots = [];
     }
     this.release(row);
     return kept;
@@ -197,12 +202,16 @@ export class SplitDecoder implements Decoder {
     if (disconnected.cache === this.batch) this.leaveBatch(disconnected);
     else disconnected.cache?.free();
     disconnected.hold({ cache: null, head: null, tail: null, length: 0, start: 0 });
-    this.lastDecode = null;
+    disconnected.state?.release();
+    disconnected.state = null;
+    for (const snapshot of disconnected.snapshots.splice(0)) this.states.drop(snapshot);
+    this.forgetDecode();
     if (tainted && this.batch.rows > 0) this.batch.scrub(this.members);
   }
 
   async close(): Promise<void> {
     this.members.length = 0;
+    this.forgetDecode();
     await this.session.release();
   }
 
@@ -222,6 +231,43 @@ export class SplitDecoder implements Decoder {
       this.batch = this.newCache();
     }
     return from;
+  }
+
+  /** Gives the rows of a run the states behind it, but for those that do not take them. */
+  private takeStates(rows: readonly SplitRow[], { outputs }: RunResult, takes = rows.map(() => true)): void {
+    if (!this.hasStates) return;
+    const states = this.states.read(outputs, takes);
+    rows.forEach((row, index) => {
+      const state = states[index];
+      if (!state) return;
+      row.state?.release();
+      row.state = state;
+    });
+  }
+
+  /** Keeps the state of a row for later prompts, at the end of a chunk, of the prompt or of the row. */
+  private keepState(row: SplitRow): void {
+    if (row.state !== null && row.length >= minimumReuse) this.states.addTo(row.snapshots, row.length, row.state);
+  }
+
+  private shareSnapshots(source: SplitRow, target: SplitRow, length: number): void {
+    for (const snapshot of source.snapshots) {
+      if (snapshot.length > length) continue;
+      this.states.touch(snapshot);
+      snapshot.holders++;
+      target.snapshots.push(snapshot);
+    }
+  }
+
+  private async runFresh(input: RunInput, wanted: LogitsNeeded): Promise<RunResult> {
+    this.forgetDecode();
+    return await this.runner.run(input, wanted);
+  }
+
+  /** Ends the time in which the last decode step can be repeated. */
+  private forgetDecode(): void {
+    this.lastDecode?.pastStates.release();
+    this.lastDecode = null;
   }
 
   private newCache(): LayeredCache {
@@ -292,7 +338,7 @@ export class SplitDecoder implements Decoder {
     // By halves, as rows that leave give the memory back once half of them are unused.
     const larger = Math.max(rows, Math.ceil(this.batch.rows * 1.5));
     const allocated = this.batch.rows >= rows ? this.batch.rows : Math.min(this.slots, larger);
-    this.lastDecode = null;
+    this.forgetDecode();
     this.batch.fit(Math.max(rows, allocated), [...this.members, ...wanted], this.members);
   }
 
@@ -300,96 +346,6 @@ export class SplitDecoder implements Decoder {
     if (!row.cache) throw new RangeError('A row without a cache cannot take tokens.');
     row.cache.append(fresh, { batchIndex, row: row.index, count }, row);
     row.length += count;
-  }
-
-  private async run(input: RunInput, wanted: LogitsNeeded): Promise<RunResult> {
-    const batch = input.tokenIds.length;
-    const steps = Math.max(...input.tokenIds.map((ids) => ids.length));
-    const feeds = this.feedsOf(input, batch, steps);
-    for (const tensor of input.past) this.cacheElementsFed += elementsOf(tensor);
-    const outputs = await this.timedRun(feeds, ['new_kv', ...this.fetchesFor(wanted)]);
-    this.lastDecode = null;
-    return {
-      feeds,
-      fresh: { data: floats(outputs['new_kv']), batch, steps },
-      logits: this.logitsOf(outputs, input.rowIndexes),
-    };
-  }
-
-  private feedsOf(input: RunInput, batch: number, steps: number): Record<string, GraphTensor> {
-    const ids = new BigInt64Array(batch * steps);
-    const last = new BigInt64Array(batch);
-    input.tokenIds.forEach((tokens, row) => {
-      for (let step = 0; step < tokens.length; step++) ids[row * steps + step] = BigInt(tokens[step] ?? 0);
-      last[row] = BigInt(tokens.length - 1);
-    });
-    const feeds: Record<string, GraphTensor> = {
-      input_ids: this.session.tensor('int64', ids, [batch, steps]),
-      past_lens: this.session.tensor(
-        'int64',
-        BigInt64Array.from(input.spans, ({ length }) => BigInt(length)),
-        [batch],
-      ),
-      last_index: this.session.tensor('int64', last, [batch]),
-    };
-    if (this.window !== null) {
-      const starts = BigInt64Array.from(input.spans, ({ start }) => BigInt(start));
-      feeds['window_starts'] = this.session.tensor('int64', starts, [batch]);
-    }
-    if (this.graph.takesAdapters) {
-      feeds['adapter_ids'] = this.session.tensor('int64', BigInt64Array.from(input.adapters, BigInt), [batch]);
-    }
-    if (this.givesWanted) feeds['wanted_ids'] = this.wantedTensor(input.wantedIds ?? [], batch);
-    this.graph.caches.forEach(({ past }, cache) => {
-      const tensor = input.past[cache];
-      if (tensor) feeds[past] = tensor;
-    });
-    return feeds;
-  }
-
-  /** One column at least, and zeros where a row wants less than another. */
-  private wantedTensor(wantedIds: readonly (readonly number[])[], batch: number): GraphTensor {
-    const width = wantedIds.reduce((widest, { length }) => Math.max(widest, length), 1);
-    const ids = new BigInt64Array(batch * width);
-    wantedIds.forEach((row, index) => row.forEach((id, place) => (ids[index * width + place] = BigInt(id))));
-    return this.session.tensor('int64', ids, [batch, width]);
-  }
-
-  private fetchesFor(wanted: LogitsNeeded): string[] {
-    if (wanted === 'none') return [];
-    const names = this.topSize > 0 ? ['topk_values', 'topk_ids'] : [];
-    if (this.graph.hasLogSumExp) names.push('lse');
-    if (this.givesWanted) names.push('wanted_logits');
-    if (wanted === 'full' || this.topSize === 0) names.push('logits');
-    return names;
-  }
-
-  private async timedRun(feeds: Record<string, GraphTensor>, fetches: string[]): Promise<Record<string, GraphTensor>> {
-    if (this.lastLogits !== null) freeBytes(this.lastLogits);
-    this.lastLogits = null;
-    const start = performance.now();
-    try {
-      return await this.session.run(feeds, fetches);
-    } finally {
-      this.runMs += performance.now() - start;
-    }
-  }
-
-  private logitsOf(outputs: Record<string, GraphTensor>, rowIndexes: Int32Array): LogitsBatch {
-    const ids = outputs['topk_ids']?.data;
-    const wanted = outputs['wanted_logits'];
-    this.lastLogits = outputs['logits'] ? floats(outputs['logits']) : null;
-    return {
-      rowIndexes,
-      topValues: outputs['topk_values'] ? floats(outputs['topk_values']) : null,
-      topIds: ids instanceof BigInt64Array ? narrowed(ids) : null,
-      topSize: this.topSize,
-      logSumExp: outputs['lse'] ? floats(outputs['lse']) : null,
-      logits: this.lastLogits,
-      vocabularySize: this.vocabularySize,
-      wanted: wanted ? floats(wanted) : null,
-      wantedSize: wanted?.dims[1] ?? 0,
-    };
   }
 }
 
@@ -400,24 +356,4 @@ function grown({ length, start }: Span, more: number): Span {
 function ownRow(row: CacheRow): SplitRow {
   if (row instanceof SplitRow) return row;
   throw new TypeError('The row belongs to another decoder.');
-}
-
-function floats(tensor: GraphTensor | undefined): Float32Array {
-  if (tensor?.data instanceof Float32Array) return tensor.data;
-  throw new TypeError('The graph did not return float32 where expected.');
-}
-
-/**
- * Reads the low halves of the bigints: ids are far below 2^31, and converting each bigint would take about as long as
- * sampling.
- */
-function narrowed(ids: BigInt64Array): Int32Array {
-  const halves = new Int32Array(ids.buffer, ids.byteOffset, ids.length * 2);
-  const low = new Int32Array(ids.length);
-  for (let index = 0; index < low.length; index++) low[index] = halves[index * 2] as number;
-  return low;
-}
-
-function elementsOf(tensor: GraphTensor): number {
-  return tensor.dims.reduce((product, size) => product * size, 1);
 }

@@ -1,6 +1,7 @@
 import type { CacheBlock } from './cache-block.js';
 import type { CacheRow } from './decoder.js';
 import type { LayeredCache } from './layered-cache.js';
+import type { RowState, StateSnapshot } from './row-states.js';
 import { copyableLength, type Span, type WindowLimits, windowStart } from './window-positions.js';
 
 /** The largest window of a graph's layers, and what is kept around it. */
@@ -31,11 +32,16 @@ export class SplitRow implements CacheRow, Span {
   tail: WindowPiece | null = null;
   /** Where the prompt ended; 0 before. The next turn of a chat has this much in common with it at least. */
   promptLength = 0;
+  /** Of layers that do not attend; null without such layers, without positions and in rows that do not go on. */
+  state: RowState | null = null;
+  /** States at earlier positions, the shortest first. */
+  snapshots: StateSnapshot[] = [];
 
   constructor(
     private readonly window: KeptWindow | null,
     /** Number of its adapter in the graph; 0: none. */
     readonly adapter: number,
+    private readonly hasStates: boolean,
   ) {}
 
   get reusableLength(): number {
@@ -43,8 +49,21 @@ export class SplitRow implements CacheRow, Span {
   }
 
   copyableLength(wanted: number): number {
-    const length = Math.min(wanted, this.length);
+    const most = Math.min(wanted, this.length);
+    if (!this.hasStates) return this.windowedLength(most);
+    const lengths = this.snapshots.flatMap(({ length, state }) => (state === null ? [] : [length]));
+    if (this.state !== null) lengths.push(this.length);
+    return Math.max(0, ...lengths.filter((length) => length <= most && this.windowedLength(length) === length));
+  }
+
+  private windowedLength(length: number): number {
     return this.window === null ? length : copyableLength(length, this.spans, this.window.size, this.window);
+  }
+
+  /** Returns the state behind the first `length` positions for another holder; null if it was not kept. */
+  stateAt(length: number): RowState | null {
+    if (length === this.length && this.state !== null) return this.state.share();
+    return this.snapshots.find((snapshot) => snapshot.length === length)?.state?.share() ?? null;
   }
 
   /** Number of positions in the head. */

@@ -54,6 +54,15 @@ describe('StopMatcher', () => {
     expect(match(['aab'], ['a', 'a', 'a', 'b'])).toEqual({ text: 'a', stopped: true });
   });
 
+  it('names the stop string that ended the text, the longest of those that end together', () => {
+    const matcher = new StopMatcher(['c', 'xx', 'bc']);
+    expect(matcher.found).toBe(null);
+    matcher.push('ab');
+    expect(matcher.found).toBe(null);
+    matcher.push('c');
+    expect(matcher.found).toBe('bc');
+  });
+
   it('ignores empty stop strings', () => {
     expect(match([''], ['text'])).toEqual({ text: 'text', stopped: false });
   });

@@ -16,6 +16,8 @@ export class StopMatcher {
   private readonly patterns: Pattern[];
   private pending = '';
   private done = false;
+  /** The stop string that ended the text; null before. */
+  found: string | null = null;
 
   constructor(stops: readonly string[]) {
     this.patterns = stops.filter((stop) => stop !== '').map((text) => ({ text, borders: bordersOf(text), matched: 0 }));
@@ -31,6 +33,7 @@ export class StopMatcher {
       if (length === 0) continue;
       this.done = true;
       this.pending = '';
+      this.found = text.slice(index + 1 - length, index + 1);
       return { text: text.slice(0, index + 1 - length), stopped: true };
     }
     const hold = Math.max(...this.patterns.map((pattern) => pattern.matched));

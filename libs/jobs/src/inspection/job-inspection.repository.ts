@@ -1,5 +1,6 @@
 import { isUuid, type NanoUsd } from '#common';
 import { Injectable } from '#platform/injection';
+import { alertRules } from '#platform/metrics';
 import { Prisma, PrismaService } from '#platform/prisma';
 import type { JobState } from '../lifecycle/job-states.js';
 
@@ -15,8 +16,8 @@ export interface JobFilter {
   limit: number;
 }
 
-/** How long a job may wait before it counts as stuck, in ms: as long as in the alert SluiceJobsWaitLong. */
-const stuckAfterMs = 120_000;
+/** How long a job may wait before it counts as stuck, in ms. */
+const stuckAfterMs = alertRules.SluiceJobsWaitLong.comparisons[0][1] * 1_000;
 
 /** A row as `sluice jobs list` shows it. */
 export interface ListedJob {

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { PrismaService } from '#platform/prisma';
 import { insertCustomer, type RowCustomer } from '#test/finished-requests';
 import { createMigratedDatabase, type TestDatabase } from '#test/postgres';
+import { rowsRead } from '#test/rows-read';
 import { JobActivityRepository } from './job-activity.repository.js';
 import {
   positionOf,
@@ -40,11 +41,11 @@ beforeAll(async () => {
   // Several end in the same millisecond, as they do when one group is closed.
   await client.query(
     `INSERT INTO jobs (request_id, account_id, api_key_id, modality, model_id, state, attempt, created_at, enqueued_at,
-                       deadline_at, started_at, finished_at, error_code, completion_tokens)
+                       deadline_at, started_at, finished_at, error_code, completion_tokens, worker, first_token_ms)
      SELECT 'r' || lpad(n::text, 2, '0'), $1, $2, 'chat', CASE WHEN n % 2 = 0 THEN 'even' ELSE 'odd' END,
             CASE WHEN n > 20 THEN 'queued' WHEN n % 5 = 0 THEN 'failed' ELSE 'succeeded' END::job_state, 1, at, at,
             now() + interval '1 hour', NULL, CASE WHEN n > 20 THEN NULL ELSE at + interval '1 s' END,
-            CASE WHEN n % 5 = 0 AND n <= 20 THEN 'MODEL_OFFLINE' END, 60
+            CASE WHEN n % 5 = 0 AND n <= 20 THEN 'MODEL_OFFLINE' END, 60, 'default/worker-' || n, n
        FROM generate_series(1, 25) AS n, LATERAL (SELECT now() - make_interval(mins => 30 - n / 3) AS at) times`,
     [customer.account, customer.key],
   );
@@ -100,6 +101,20 @@ describe('the list of requests', () => {
     ).toHaveLength(25);
   });
 
+  it('reads little more than the page of a small account among many requests of others', async () => {
+    await client.query(
+      `INSERT INTO jobs (request_id, account_id, api_key_id, modality, model_id, state, created_at, deadline_at, finished_at)
+       SELECT 'busy-' || n, $1, $2, 'chat', 'm', 'succeeded', now(), now(), now() FROM generate_series(1, 20000) n`,
+      [other.account, other.key],
+    );
+    await client.query('ANALYZE jobs');
+    const counts = await rowsRead(prisma, (explained) =>
+      new RequestListRepository(explained).page(everything, null, 10),
+    );
+    expect(counts['jobs']).toBeLessThan(100);
+    await client.query(`DELETE FROM jobs WHERE request_id LIKE 'busy-%'`);
+  });
+
   it('says what a request was and cost', async () => {
     const [row] = await requests.page({ ...everything, id: 'r05' }, null, 1);
     expect(row).toMatchObject({
@@ -108,6 +123,8 @@ describe('the list of requests', () => {
       chargedNano: 0n,
       keyLast6: 'abcdef',
       attempt: 1,
+      worker: 'default/worker-5',
+      firstTokenMs: 5,
     });
     const [open] = await requests.page({ ...everything, id: 'r25' }, null, 1);
     expect(open).toMatchObject({ state: 'queued', finishedAt: null, chargedNano: null });

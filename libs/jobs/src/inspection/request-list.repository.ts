@@ -2,6 +2,7 @@ import { isUuid, type NanoUsd } from '#common';
 import { Injectable } from '#platform/injection';
 import { boundedRead, Prisma, PrismaService } from '#platform/prisma';
 import type { JobState } from '../lifecycle/job-states.js';
+import type { ListedJob } from './job-inspection.repository.js';
 
 /** Whose requests, and which of them. A member that is null restricts nothing. */
 export interface RequestFilter {
@@ -26,22 +27,16 @@ export interface RequestPosition {
 }
 
 /** A request as lists show it: what it was, and never what was in it. */
-export interface RequestRow {
-  requestId: string;
+export interface RequestRow extends ListedJob {
   queueId: string | null;
-  accountId: string;
-  modality: string;
-  modelId: string;
   apiKeyId: string;
   keyDescription: string;
   keyLast6: string;
-  state: JobState;
-  attempt: number;
-  errorCode: string | null;
-  createdAt: Date;
-  startedAt: Date | null;
-  finishedAt: Date | null;
   executionMs: number | null;
+  /** From the start of the run to its first token. */
+  firstTokenMs: number | null;
+  /** Pools and id of the worker that ran it; null while it is open. */
+  worker: string | null;
   promptTokens: number | null;
   cachedTokens: number | null;
   completionTokens: number | null;
@@ -98,7 +93,8 @@ function rows(which: Prisma.Sql, position: Prisma.Sql, { filter, after, limit }:
            p.model_id AS "modelId", p.api_key_id::text AS "apiKeyId", COALESCE(k.description, '') AS "keyDescription",
            COALESCE(k.last6, '') AS "keyLast6", p.state::text AS state, p.attempt, p.error_code AS "errorCode",
            p.created_at AS "createdAt", p.started_at AS "startedAt", p.finished_at AS "finishedAt",
-           p.execution_ms AS "executionMs", p.prompt_tokens AS "promptTokens", p.cached_tokens AS "cachedTokens",
+           p.execution_ms AS "executionMs", p.first_token_ms AS "firstTokenMs", p.worker,
+           p.prompt_tokens AS "promptTokens", p.cached_tokens AS "cachedTokens",
            p.completion_tokens AS "completionTokens",
            CASE WHEN p.finished_at IS NULL THEN NULL ELSE COALESCE(h.charged_nano, 0) END AS "chargedNano"
       FROM (SELECT j.*, ${position} AS position FROM jobs j WHERE ${Prisma.join(conditions, ' AND ')}

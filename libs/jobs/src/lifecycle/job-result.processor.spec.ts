@@ -47,6 +47,27 @@ describe('JobResultProcessor', () => {
     expect(refused).toEqual([]);
   });
 
+  it('closes a job with its worker and the time to its first token', async () => {
+    const reported = { ...result, reportedBy: 'gpu-a/worker-1f', executionMs: 9, firstTokenMs: 4 };
+    const { closings } = await process(tickets.sign(reported, bounds));
+    expect(closings).toMatchObject([{ worker: 'gpu-a/worker-1f', executionMs: 9, firstTokenMs: 4 }]);
+  });
+
+  it.each([
+    { reportedBy: 'a prompt of a caller' },
+    { reportedBy: 5 as never },
+    { firstTokenMs: 1.5 },
+    { firstTokenMs: -1 },
+    { firstTokenMs: 2 ** 40 },
+    { firstTokenMs: '1' as never },
+  ])('counts a result without what no worker writes, which is only shown: %j', async (shown) => {
+    const { closings, refused } = await process(tickets.sign({ ...result, ...shown }, bounds));
+    expect(closings).toMatchObject([{ state: 'succeeded', usage: result.usage }]);
+    expect(closings[0]).not.toHaveProperty('worker');
+    expect(closings[0]).not.toHaveProperty('firstTokenMs');
+    expect(refused).toEqual([]);
+  });
+
   it('fails a job without charge for usage that its payload does not allow', async () => {
     const usage = { ...noTokens, completionTokens: 1_000_000_000 };
     const { closings, refused } = await process(tickets.sign({ ...result, usage, artifacts: ['a'] }, bounds));

@@ -98,10 +98,16 @@ export class JobResultProcessor extends JobResultHandler {
 function toClosing(result: JobResult): JobClosing {
   const { requestId, attempt, usage, executionMs } = result;
   const errorCode = result.error?.code ?? null;
-  const base = { requestId, attempt, usage, executionMs: Math.max(0, Math.round(executionMs)) };
+  const base = { requestId, attempt, usage, executionMs: Math.max(0, Math.round(executionMs)), ...shownOf(result) };
   const { artifacts } = result;
   if (result.status === 'succeeded') return { ...base, state: stateOf(result), errorCode: null, artifacts };
   return { ...base, state: stateOf(result), errorCode, errorMessage: result.error?.message ?? null };
+}
+
+/** What is only shown: a text or a number that no worker writes is left out, and the result counts without it. */
+function shownOf({ reportedBy, firstTokenMs, executionMs }: JobResult): Pick<JobClosing, 'worker' | 'firstTokenMs'> {
+  const isMeasured = Number.isInteger(firstTokenMs) && Number(firstTokenMs) >= 0 && Number(firstTokenMs) <= executionMs;
+  return { ...(isName(reportedBy) && { worker: reportedBy }), ...(isMeasured && { firstTokenMs }) };
 }
 
 /** A job that the consumer dropped because its deadline had passed has expired; nothing in it failed. */

@@ -99,6 +99,27 @@ describe('the states of a job', () => {
     });
   }
 
+  it('keep the worker, the time to the first token, and the earlier of two times of their start', async () => {
+    const [marked, unmarked] = [await admit(), await admit()];
+    await client.query(`UPDATE jobs SET created_at = now() - interval '1 hour' WHERE request_id = ANY ($1)`, [
+      [marked, unmarked],
+    ]);
+    await jobs.markRunning([marked]);
+    const ended = { attempt: 1, state: 'succeeded', errorCode: null, usage: null, executionMs: 600_000 } as const;
+    const closer = new JobCloser(jobs);
+    await closer.close({ ...ended, requestId: marked, worker: 'default/worker-1', firstTokenMs: 1_000 });
+    await closer.close({ ...ended, requestId: unmarked });
+    const { rows } = await client.query(
+      `SELECT worker, first_token_ms, extract(epoch FROM finished_at - started_at)::int AS seconds
+         FROM jobs WHERE request_id = ANY ($1) ORDER BY worker`,
+      [[marked, unmarked]],
+    );
+    expect(rows).toEqual([
+      { worker: 'default/worker-1', first_token_ms: 1_000, seconds: 600 },
+      { worker: null, first_token_ms: null, seconds: 600 },
+    ]);
+  });
+
   it('end once, settle once and never reopen, whatever happens concurrently', async () => {
     await fc.assert(
       fc.asyncProperty(scenario, async (batches) => {

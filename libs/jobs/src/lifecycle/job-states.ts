@@ -22,6 +22,10 @@ export interface JobClosing {
   usage: JobUsage | null;
   /** Run time of the engine, in ms. */
   executionMs: number;
+  /** Time from the start of the run to its first token, in ms. Absent: no text, or nobody measured it. */
+  firstTokenMs?: number;
+  /** Pools and id of the worker that ran it. Absent: none did. */
+  worker?: string;
   /** Async jobs: the error message, for a caller who retrieves it later. */
   errorMessage?: string | null;
   /** Async jobs: artifact ids of the result. */

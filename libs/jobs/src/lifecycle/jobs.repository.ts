@@ -127,23 +127,28 @@ export class JobsRepository {
       state: closing.state,
       errorCode: closing.errorCode,
       executionMs: closing.executionMs,
+      firstTokenMs: closing.firstTokenMs,
+      worker: closing.worker,
       ...usage,
     }));
     const rows = await transaction.$queryRaw<ClosedRow[]>`
       WITH given AS MATERIALIZED (
         SELECT * FROM jsonb_to_recordset(${JSON.stringify(given)}::jsonb)
-          AS g("requestId" text, attempt int, state job_state, "errorCode" text, "executionMs" int, "promptTokens" int,
-               "cachedTokens" int, "completionTokens" int, "reasoningTokens" int, units jsonb)
+          AS g("requestId" text, attempt int, state job_state, "errorCode" text, "executionMs" int, "firstTokenMs" int,
+               worker text, "promptTokens" int, "cachedTokens" int, "completionTokens" int, "reasoningTokens" int,
+               units jsonb)
       ), locked AS MATERIALIZED (
         SELECT request_id FROM jobs WHERE request_id IN (SELECT "requestId" FROM given) ORDER BY request_id FOR UPDATE
       ), closed AS (
         UPDATE jobs
            SET state = g.state, finished_at = now(), error_code = g."errorCode",
-               started_at = COALESCE(started_at, CASE WHEN g."executionMs" > 0
+               -- Both may be late: starts are written in batches, and results wait while the database is down.
+               started_at = LEAST(started_at, CASE WHEN g."executionMs" > 0
                  THEN GREATEST(created_at, now() - g."executionMs" * interval '1 ms') END),
                prompt_tokens = g."promptTokens", cached_tokens = g."cachedTokens",
                completion_tokens = g."completionTokens", reasoning_tokens = g."reasoningTokens",
-               usage_units = g.units, execution_ms = g."executionMs"
+               usage_units = g.units, execution_ms = g."executionMs", first_token_ms = g."firstTokenMs",
+               worker = g.worker
           FROM locked JOIN given g ON g."requestId" = locked.request_id
          WHERE jobs.request_id = locked.request_id AND jobs.attempt = g.attempt AND jobs.state IN ('queued', 'running')
         RETURNING jobs.request_id, account_id, api_key_id, modality, model_id, limit_slot, limit_tokens

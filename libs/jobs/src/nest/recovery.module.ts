@@ -1,7 +1,8 @@
 import { Module } from '@nestjs/common';
 import { ConsoleSessionsRepository, DeleteExpiredSessionsSweep } from '#accounts';
-import { FoldKeyDaysSweep, FoldUsageSweep, UsageFoldRepository } from '#billing';
+import { FoldKeyDaysSweep, FoldUsageSweep } from '#billing';
 import { BillingModule } from '#billing/nest';
+import { DeleteOldInstallationsSweep, InstallationRepository } from '#model-registry/installations';
 import { LimitStoreModule } from '#rate-limit/nest';
 import { StorageModule } from '#storage/nest';
 import { DeleteStoredResponsesSweep } from '../idempotency/delete-stored-responses.sweep.js';
@@ -35,10 +36,11 @@ import { JobsModule } from './jobs.module.js';
     DeleteExpiredLinksSweep,
     DeleteExpiredArtifactsSweep,
     FoldKeyDaysSweep,
-    UsageFoldRepository,
     FoldUsageSweep,
     ConsoleSessionsRepository,
     DeleteExpiredSessionsSweep,
+    InstallationRepository,
+    DeleteOldInstallationsSweep,
     CleanupSweeps,
     ProgressRecorder,
   ],

@@ -1,5 +1,6 @@
 import { DeleteExpiredSessionsSweep } from '#accounts';
 import { FoldKeyDaysSweep, FoldUsageSweep } from '#billing';
+import { DeleteOldInstallationsSweep } from '#model-registry/installations';
 import { OpsConfig } from '#platform/config';
 import { Injectable } from '#platform/injection';
 import { Logger } from '#platform/logging';
@@ -26,6 +27,7 @@ export class CleanupSweeps extends SweepRunner {
     keyDays: FoldKeyDaysSweep,
     usage: FoldUsageSweep,
     consoleSessions: DeleteExpiredSessionsSweep,
+    installations: DeleteOldInstallationsSweep,
     artifacts: DeleteExpiredArtifactsSweep,
     limits: LimitStore,
     jobs: JobsRepository,
@@ -43,6 +45,7 @@ export class CleanupSweeps extends SweepRunner {
       // Before jobs are deleted, whose tokens it sums up.
       usage,
       consoleSessions,
+      installations,
       ...(days > 0 ? [new DeleteClosedJobsSweep(jobs, { days, storageLifetimeMs })] : []),
       // This sweep comes last, because its store may not respond for minutes.
       artifacts,

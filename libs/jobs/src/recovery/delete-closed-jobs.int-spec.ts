@@ -10,6 +10,7 @@ import {
 } from '#billing';
 import { examineDatabase } from '#platform/database';
 import { PrismaService } from '#platform/prisma';
+import { foldUsage } from '#test/fold-usage';
 import { newRowCustomer, type RowCustomer, writeFinishedRequests } from '#test/finished-requests';
 import { expectInvariant } from '#test/invariant';
 import { createMigratedDatabase, type TestDatabase } from '#test/postgres';
@@ -40,8 +41,13 @@ beforeEach(async () => {
   customer = await newRowCustomer(client);
 });
 
-const sweep = (days: number, storageLifetimeMs = oneDayMs) =>
+const deleteClosed = (days: number, storageLifetimeMs = oneDayMs) =>
   new DeleteClosedJobsSweep(new JobsRepository(prisma), { days, storageLifetimeMs }).run();
+
+const sweep = async (days: number, storageLifetimeMs = oneDayMs) => {
+  await foldUsage(client);
+  return deleteClosed(days, storageLifetimeMs);
+};
 
 const count = async (table: string): Promise<number> => {
   const { rows } = await client.query<{ count: number }>(
@@ -60,6 +66,25 @@ describe('closed jobs', () => {
     for (const table of ['jobs', 'outcomes', 'holds', 'media_jobs']) expect(await count(table)).toBe(0);
     expect(await expectInvariant({ databaseUrl: database.url })).toMatchObject({ chargedNano });
     expect((await new LedgerService(prisma).balance(customer.account)).usdNano).toBe(1_000_000_000_000n - 4_000n);
+  });
+
+  it('stay until their usage is in the sums of reports', async () => {
+    await writeFinishedRequests(client, customer, { count: 40, daysAgo: 3 });
+    const tokens = async () => {
+      const { rows } = await client.query<{ tokens: number }>(
+        `SELECT sum(completion_tokens)::int AS tokens FROM usage_request_lines($1, '-infinity', 'infinity')`,
+        [customer.account],
+      );
+      return rows[0]?.tokens;
+    };
+    // As after an upgrade: nothing of this database is folded.
+    await client.query('TRUNCATE usage_charges, usage_requests');
+    await client.query(`UPDATE usage_folded SET through = '-infinity'`);
+    const before = await tokens();
+    expect(before).toBe(400);
+    expect(await deleteClosed(2)).toBe(0);
+    expect(await sweep(2)).toBe(40);
+    expect(await tokens()).toBe(before);
   });
 
   it('stay in the usage history with amount, units and request id, without details', async () => {
@@ -135,6 +160,7 @@ describe('a role with the documented rights of api and ops', () => {
     const plainPrisma = new PrismaService({ url, poolSize: 1 });
     try {
       await writeFinishedRequests(plain, await newRowCustomer(plain), { count: 40, daysAgo: 3 });
+      await foldUsage(client);
       const jobs = new JobsRepository(plainPrisma);
       expect(await new DeleteClosedJobsSweep(jobs, { days: 2, storageLifetimeMs: 0 }).run()).toBe(40);
       const { findings } = await examineDatabase(url, { hasQueue: false });

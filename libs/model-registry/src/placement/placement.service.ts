@@ -68,7 +68,8 @@ export class PlacementService {
   }
 }
 
-function assertPool(pool: string): void {
+/** Throws `INVALID_REQUEST` for a text that cannot name a pool. */
+export function assertPool(pool: string): void {
   if (poolPattern.test(pool)) return;
   const message = 'A pool is named with a-z, 0-9, ".", "_" and "-", a letter or digit first, 63 at most.';
   throw new PlatformError('INVALID_REQUEST', message, 'pool');

@@ -6,6 +6,8 @@ const hostedNames: Partial<Record<ModelType, readonly string[]>> = {
   text: [
     ...['gpt-3.5-turbo', 'gpt-4', 'gpt-4-turbo', 'gpt-4o', 'gpt-4o-mini', 'gpt-4.1', 'gpt-4.1-mini', 'gpt-4.1-nano'],
     ...['gpt-5', 'gpt-5-mini', 'gpt-5-nano'],
+    // Names with a date, a new one every few months.
+    'claude-*',
   ],
   embedding: ['text-embedding-ada-002', 'text-embedding-3-small', 'text-embedding-3-large'],
   tts: ['tts-1', 'tts-1-hd', 'gpt-4o-mini-tts'],
@@ -13,8 +15,9 @@ const hostedNames: Partial<Record<ModelType, readonly string[]>> = {
 };
 
 /**
- * Names of hosted models that clients have as their defaults, and of the operator: `hosted`, `none`, or a name with a kind, `my-chat=text`. Where no
- * model here has such a name, it means the default model of that kind.
+ * Names of hosted models that clients have as their defaults, and of the operator: `hosted`, `none`, or a name with a
+ * kind, `my-chat=text`. A name with `*` at its end means every name that begins so. Where no model here has such a name,
+ * it means the default model of that kind.
  */
 export class CompatibleNames {
   private readonly types = new Map<string, ModelType>();
@@ -42,7 +45,8 @@ export class CompatibleNames {
   }
 
   has(type: ModelType, name: string): boolean {
-    return this.types.get(name) === type;
+    if (this.types.get(name) === type) return true;
+    return this.of(type).some((known) => known.endsWith('*') && name.startsWith(known.slice(0, -1)));
   }
 
   of(type: ModelType): string[] {

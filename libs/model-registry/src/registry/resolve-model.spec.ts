@@ -77,6 +77,18 @@ describe('names of hosted models', () => {
     expect(new CompatibleNames(['none']).has(type, name)).toBe(false);
   });
 
+  it('may stand for all names that begin so, and are listed once', () => {
+    const world = { models: [chat, scenario], compatible: ['hosted'] };
+    for (const name of ['claude-opus-4-5-20251101', 'claude-haiku-4-5', 'claude-*']) {
+      expect(resolve(world, name).manifest.id).toBe('chat');
+    }
+    expect(() => resolve(world, 'claude')).toThrow(failure('MODEL_NOT_FOUND'));
+    expect(() => resolve({ ...world, compatible: ['none'] }, 'claude-haiku-4-5')).toThrow(failure('MODEL_NOT_FOUND'));
+    expect(resolve({ ...world, compatible: ['my-*=text'] }, 'my-chat').manifest.id).toBe('chat');
+    const named = [...snapshotOf(world).namesOf('alias', 'text').keys()].filter((name) => name.startsWith('claude'));
+    expect(named).toEqual(['claude-*']);
+  });
+
   it('stay names of models that have them', () => {
     const own = exampleManifest({ id: 'own', aliases: ['gpt-4o'] });
     expect(resolve({ models: [chat, own], compatible }, 'gpt-4o').manifest.id).toBe('own');

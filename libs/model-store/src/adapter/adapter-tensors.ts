@@ -81,7 +81,7 @@ function targetsOf(
   if (layer === undefined) throw invalidFile(fileName, `its tensor ${name} is ${kindOf(`${module}.`)}`);
   const parts = findParts(base.hub, inner ?? '');
   if (parts === null) {
-    const known = Object.entries(base.hub.layer).flatMap(([part, name]) => (partsOf[part] ? [name] : []));
+    const known = Object.entries(modulesOf(base.hub)).flatMap(([part, name]) => (partsOf[part] ? [name] : []));
     const served = `adapters of ${base.className} may change ${known.join(', ')}`;
     throw invalidFile(fileName, `its tensor ${name} is of a module that is not served; ${served}`);
   }
@@ -95,7 +95,13 @@ function targetsOf(
   });
 }
 
-function findParts({ layer }: HubArchitecture, module: string): readonly AdaptedPart[] | null {
+/** Modules of all kinds of layers. */
+function modulesOf({ layer, kinds }: HubArchitecture): Readonly<Record<string, string>> {
+  return Object.assign({}, layer, ...Object.values(kinds?.modules ?? {})) as Record<string, string>;
+}
+
+function findParts(hub: HubArchitecture, module: string): readonly AdaptedPart[] | null {
+  const layer = modulesOf(hub);
   const [name] = Object.entries(layer).find(([, each]) => each === module) ?? [];
   // A model with gates but no module of them stores both as one.
   if (name === 'ffn_up' && layer['ffn_gate'] === undefined) return ['gate', 'up'];

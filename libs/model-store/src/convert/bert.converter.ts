@@ -2,7 +2,7 @@ import { emitBertEncoder } from './bert/bert-encoder.js';
 import { bertTypes, openBertFiles, readJson } from './bert/bert-files.js';
 import type { ClassifierHead } from './bert/classifier-head.js';
 import type { EncoderHead } from './bert/encoder-head.js';
-import { configFile, type EncoderConfig, EncoderSettings } from './bert/encoder-config.js';
+import { configFile, EncoderSettings } from './bert/encoder-config.js';
 import { emitRotaryEncoder } from './bert/rotary-encoder.js';
 import { openRotaryFiles, rotaryTypes } from './bert/rotary-files.js';
 import { refuseUnknownOptions } from './conversion-options.js';
@@ -12,7 +12,7 @@ import { filesBelow } from '../files-below.js';
 import type { OnnxGraph } from '../onnx/index.js';
 import { OutputFolder } from './output-folder.js';
 import type { SafetensorsFile } from './bert/safetensors-file.js';
-import { filesBelowFolder } from './safetensors/model-files.js';
+import { filesBelowFolder, type ModelFiles, readJsonObject } from './safetensors/model-files.js';
 import { openSentenceHead } from './sentence/dense-weights.js';
 import { readSentenceLayout } from './sentence/sentence-layout.js';
 
@@ -43,7 +43,7 @@ export async function convertBert(request: ConversionRequest): Promise<Conversio
   const tokenizer = await readJson<EncoderTokenizerFile>(inputFolder, tokenizerFile);
   const others = await otherJsonFiles(inputFolder);
   const output = new OutputFolder(request);
-  const { graph, positions, close } = await openEncoder(inputFolder);
+  const { graph, positions, close } = await openEncoder(await filesBelowFolder(inputFolder));
   try {
     await output.writing(async () => {
       for (const name of others) await output.copy(name);
@@ -67,20 +67,29 @@ interface OpenEncoder {
   close: () => Promise<void>;
 }
 
-async function openEncoder(folder: string): Promise<OpenEncoder> {
-  const settings = new EncoderSettings(await readJson<EncoderConfig>(folder, configFile));
+/**
+ * Throws `INVALID_MODEL` for an encoder that the conversion would refuse. Reads the configuration and the headers only,
+ * of layers behind the pooling too.
+ */
+export async function checkEncoder(files: ModelFiles): Promise<void> {
+  const { close } = await openEncoder(files);
+  await close();
+}
+
+async function openEncoder(files: ModelFiles): Promise<OpenEncoder> {
+  const settings = new EncoderSettings(await readJsonObject(files, configFile));
   if (rotaryTypes.includes(settings.type)) {
-    const { shape, weights, head } = await openRotaryFiles(folder, settings);
+    const { shape, weights, head } = await openRotaryFiles(files, settings);
     const { source } = weights;
-    return withHead(folder, { shape, source, head }, (behind) => emitRotaryEncoder(shape, weights, behind));
+    return withHead(files, { shape, source, head }, (behind) => emitRotaryEncoder(shape, weights, behind));
   }
   if (!bertTypes.includes(settings.type)) {
     const known = [...bertTypes, ...rotaryTypes].join(', ');
     throw settings.refuse(`its model_type is ${settings.type}, not one of ${known}`);
   }
-  const { shape, weights, head } = await openBertFiles(folder, bertTypes);
+  const { shape, weights, head } = await openBertFiles(files, bertTypes);
   const { source } = weights;
-  return withHead(folder, { shape, source, head }, (behind) => emitBertEncoder(shape, weights, behind));
+  return withHead(files, { shape, source, head }, (behind) => emitBertEncoder(shape, weights, behind));
 }
 
 interface EncoderFiles {
@@ -91,7 +100,7 @@ interface EncoderFiles {
 
 /** Adds the layers behind the pooling, where the model has any. */
 async function withHead(
-  folder: string,
+  files: ModelFiles,
   { shape, source, head }: EncoderFiles,
   emit: (behind: EncoderHead | null) => OnnxGraph,
 ): Promise<OpenEncoder> {
@@ -100,7 +109,6 @@ async function withHead(
     return { graph: () => emit({ kind: 'classifier', head }), positions, close: () => source.close() };
   }
   try {
-    const files = await filesBelowFolder(folder);
     const layout = await readSentenceLayout(files);
     if (layout?.kind !== 'embedding' || layout.dense.length === 0) {
       return { graph: () => emit(null), positions, close: () => source.close() };

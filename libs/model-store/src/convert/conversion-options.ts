@@ -1,10 +1,9 @@
 import { PlatformError } from '#common';
 import type { ConversionOptions } from './conversion.js';
-import { emitConcatDecoder, emitSplitDecoder, type LinearFormat } from './decoder/index.js';
+import { type DecoderShape, emitConcatDecoder, emitSplitDecoder, type LinearFormat } from './decoder/index.js';
+import type { WeightFormat } from './weight-formats.js';
 
-/** Names of the formats of linear layers in manifest options. */
-export const weightFormats = ['float32', 'int8', 'int8-channel', 'int4'] as const;
-export type WeightFormat = (typeof weightFormats)[number];
+export { type WeightFormat, weightFormats } from './weight-formats.js';
 
 /** Instead of one of them: each layer has the format of its own weights. */
 export const stored = 'stored';
@@ -17,10 +16,25 @@ export const defaultBlockSize = 32;
 const emitters = { split: emitSplitDecoder, concat: emitConcatDecoder };
 export const graphLayouts = ['split', 'concat'] as const;
 
-/** Returns the emitter of the option `layout`, and its name in `installed.json`; the default has none. */
-export function chooseLayout(options: ConversionOptions): { emitDecoder: typeof emitSplitDecoder; suffix: string } {
+/** How a graph is written, and the name of that in `installed.json`; the default has none. */
+export interface ChosenLayout {
+  emitDecoder: typeof emitSplitDecoder;
+  /** Throws `INVALID_MODEL` for a decoder that the layout cannot hold. */
+  check(shape: DecoderShape): void;
+  suffix: string;
+}
+
+/** Returns what the option `layout` says. */
+export function chooseLayout(options: ConversionOptions): ChosenLayout {
   const layout = chooseOption(options, 'layout', graphLayouts, 'split');
-  return { emitDecoder: emitters[layout], suffix: layout === 'split' ? '' : ` layout=${layout}` };
+  return {
+    emitDecoder: emitters[layout],
+    check: ({ mixers }) => {
+      if (layout === 'split' || mixers === undefined) return;
+      throw badOption('layout', `must be \`split\` for a model whose layers keep a state`);
+    },
+    suffix: layout === 'split' ? '' : ` layout=${layout}`,
+  };
 }
 
 /**

@@ -31,7 +31,7 @@ export interface ConversionRequest {
 }
 
 export interface ConversionResult {
-  /** For `installed.json`: the converter and the options that affect its output, e.g. `gguf/5 int4 blockSize=32`. */
+  /** For `installed.json`: the converter and the options that affect its output, e.g. `gguf/6 int4 blockSize=32`. */
   converter: string;
   /** Files written, relative to `outputFolder`. */
   files: string[];

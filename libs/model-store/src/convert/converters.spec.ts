@@ -118,10 +118,10 @@ describe('convertModel', () => {
   });
 
   it.each([
-    [{ weights: 'int4', blockSize: 32 }, 'gguf/5 int4 blockSize=32 head=int8'],
-    [{ weights: 'int4', blockSize: 64, headWeights: 'int4' }, 'gguf/5 int4 blockSize=64 head=int4'],
-    [{ weights: 'int8', blockSize: 128 }, 'gguf/5 int8 blockSize=128 head=int8'],
-    [{ weights: 'int8-channel' }, 'gguf/5 int8-channel head=int8-channel'],
+    [{ weights: 'int4', blockSize: 32 }, 'gguf/6 int4 blockSize=32 head=int8'],
+    [{ weights: 'int4', blockSize: 64, headWeights: 'int4' }, 'gguf/6 int4 blockSize=64 head=int4'],
+    [{ weights: 'int8', blockSize: 128 }, 'gguf/6 int8 blockSize=128 head=int8'],
+    [{ weights: 'int8-channel' }, 'gguf/6 int8-channel head=int8-channel'],
   ] as const)('stores linear layers in the requested format: %j', async (options, converter) => {
     const { outputFolder, result } = await convert({ kind: 'gguf', from: 'gguf-llama', options });
     expect(result.converter).toBe(converter);

@@ -18,10 +18,12 @@ import { converterVersions } from './converter-versions.js';
 import { configJson } from './decoder/config-json.js';
 import { checkContext } from './decoder/context-limit.js';
 import { type DecoderOptions, weightNames } from './decoder/index.js';
+import type { LinearFormat } from './decoder/linear-layer.js';
 import { emitPooledDecoder } from './decoder/pooled-decoder.js';
+import { canShareTable } from './decoder/shared-table.js';
 import { SourceDecoder } from './decoder/source-decoder.js';
 import { GgufMetadata } from './gguf/gguf-metadata.js';
-import { storedEmbedding, storedFormat, storedHead } from './gguf/gguf-precision.js';
+import { keepsValues, storedEmbedding, storedFormat, storedHead } from './gguf/gguf-precision.js';
 import { openGguf, type OpenedGguf } from './gguf/gguf-shards.js';
 import { ggufSource } from './gguf/gguf-source.js';
 import type { GgufHeader } from './gguf/gguf-types.js';
@@ -58,26 +60,27 @@ async function convertGgufDecoder(request: ConversionRequest, { file, header }: 
   refuseUnknownOptions(options, names);
   const pooling = readPoolingOptions(options);
   const contextLength = integerOption(options, 'contextLength');
-  const { emitDecoder, suffix } = chooseLayout(options);
+  const layout = chooseLayout(options);
   const output = new OutputFolder(request);
   const source = ggufSource(file, header);
   const decoder = SourceDecoder.open(source, contextLength, pooling.purpose);
+  layout.check(decoder.shape);
   checkContext(file.name, decoder.shape);
   const metadata = new GgufMetadata(file.name, header.metadata);
   const tokenizer = readGgufTokenizer(metadata, decoder.shape.vocabularySize);
   if (pooling.purpose === 'text') checkChatTemplate(file.name, tokenizer.tokenizerConfig['chat_template']);
   const { name, ...formats } = readFormats(options, header, decoder);
   const pooled = ggufPooledHead({ source, metadata, decoder }, pooling);
-  const emit =
-    pooled === null ? emitDecoder : (decoderOptions: DecoderOptions) => emitPooledDecoder(decoderOptions, pooled);
+  const emit = (decoderOptions: DecoderOptions) =>
+    pooled === null ? layout.emitDecoder(decoderOptions) : emitPooledDecoder(decoderOptions, pooled);
   await output.writing(async () => {
     await writeTextFiles(output, decoder, tokenizer);
     await output.writeGraph(emit({ shape: decoder.shape, weights: decoder, ...formats }));
   });
-  return { converter: `${converterVersions.gguf} ${name}${suffix}`, files: output.files };
+  return { converter: `${converterVersions.gguf} ${name}${layout.suffix}`, files: output.files };
 }
 
-type Formats = Pick<DecoderOptions, 'linear' | 'formatOf' | 'head' | 'embedding'> & { name: string };
+type Formats = Pick<DecoderOptions, 'linear' | 'formatOf' | 'head' | 'embedding' | 'sharesTable'> & { name: string };
 
 function readFormats(options: ConversionOptions, header: GgufHeader, decoder: SourceDecoder): Formats {
   const choices = [stored, ...weightFormats] as const;
@@ -89,6 +92,9 @@ function readFormats(options: ConversionOptions, header: GgufHeader, decoder: So
     if (!type) throw new Error(`There is no tensor of ${layer}.`);
     return type;
   };
+  const tableType = typeOf(weightNames.embedding);
+  const mayShare = (head: LinearFormat, embedding: DecoderOptions['embedding']) =>
+    canShareTable(decoder.shape, { head, embedding, keepsValues: keepsValues(tableType, head) });
   const head =
     headWeights === stored && !decoder.shape.headless
       ? storedHead(typeOf(weightNames.head), blockSize, header)
@@ -96,11 +102,13 @@ function readFormats(options: ConversionOptions, header: GgufHeader, decoder: So
   const name = weights === 'float32' ? weights : `${formatName(weights, blockSize)} head=${headWeights}`;
   if (weights !== stored) {
     const embedding = weights === 'float32' ? 'float32' : 'float16';
-    return { linear: linearFormat(weights, blockSize), head, embedding, name };
+    const sharesTable = mayShare(head, embedding);
+    return { linear: linearFormat(weights, blockSize), head, embedding, sharesTable, name };
   }
-  const embedding = storedEmbedding(typeOf(weightNames.embedding));
+  const embedding = storedEmbedding(tableType);
   const formatOf = (layer: string) => storedFormat(typeOf(layer), blockSize);
-  return { linear: { kind: 'float32' }, formatOf, head, embedding, name };
+  const sharesTable = mayShare(head, embedding);
+  return { linear: { kind: 'float32' }, formatOf, head, embedding, sharesTable, name };
 }
 
 async function withGguf<Result>(folder: string, use: (opened: OpenedGguf) => Promise<Result>): Promise<Result> {

@@ -10,6 +10,7 @@ import { OutputFolder } from './output-folder.js';
 import { buildClipVocabulary, clipFiles } from './prompt/clip-vocabulary.js';
 import { emitPromptGraph, promptTokens } from './prompt/prompt-graph.js';
 import { WordPiece } from './prompt/word-piece.js';
+import { filesOfFolder } from './safetensors/model-files.js';
 
 const encoderFolder = 'text_encoder';
 const tokenizerFile = 'tokenizer.json';
@@ -31,7 +32,7 @@ export async function convertPromptEncoder(request: ConversionRequest): Promise<
   const vocabulary = buildClipVocabulary(new WordPiece(ids), await readWords(request.inputFolder));
   const others = await otherFiles(request.inputFolder);
   const output = new OutputFolder(request);
-  const { shape, weights } = await openBertFiles(folder);
+  const { shape, weights } = await openBertFiles(await filesOfFolder(folder));
   const around = { first: requireToken(ids, '[CLS]'), last: requireToken(ids, '[SEP]') };
   try {
     await output.writing(async () => {

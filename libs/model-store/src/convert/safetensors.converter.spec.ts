@@ -121,7 +121,7 @@ describe('the converter of safetensors', async () => {
     const input = await inputOf('llama');
     await edit(input, 'generation_config.json', (file) => Object.assign(file, { eos_token_id: [1, 4] }));
     const { outputFolder, files, converter } = await convert(input, { contextLength: 128 });
-    expect(converter).toBe('safetensors/2 stored');
+    expect(converter).toBe('safetensors/3 stored');
     expect(files.toSorted()).toEqual([
       'chat_template.jinja',
       'config.json',
@@ -146,11 +146,50 @@ describe('the converter of safetensors', async () => {
     }
   });
 
+  it('drops an added token that the weights have no row for, as in the published Gemma 3 1B', async () => {
+    const input = await inputOf('gemma3');
+    const { model } = await json(input, 'tokenizer.json');
+    const size = Object.keys((model as { vocab: object }).vocab).length;
+    const token = { id: size, content: '<image_soft_token>', special: true, normalized: false };
+    const rest = { single_word: false, lstrip: false, rstrip: false };
+    await edit(input, 'tokenizer.json', (file) => (file.added_tokens as object[]).push({ ...token, ...rest }));
+    const { outputFolder } = await convert(input);
+    const files = [
+      await json(outputFolder, 'tokenizer.json'),
+      await json(outputFolder, 'tokenizer_config.json'),
+    ] as const;
+    const tokenizer = new Tokenizer(...files);
+    const { ids } = tokenizer.encode('a <image_soft_token>', { add_special_tokens: false });
+    expect(Math.max(...ids)).toBeLessThan(size);
+    expect(tokenizer.decode(ids)).toBe('a <image_soft_token>');
+    const [{ prompt, ids: known } = expect.fail()] = await expectedTexts('gemma3');
+    expect(tokenizer.encode(prompt, { add_special_tokens: false }).ids).toEqual(known);
+  });
+
+  it.each([
+    [true, false],
+    [false, true],
+  ])(
+    'ties the output layer by what is stored where the file says both: %s outside, %s inside',
+    async (outer, inner) => {
+      const input = await inputOf('mistral3');
+      const content = await readFile(join(input, 'model.safetensors'));
+      await edit(input, 'config.json', (config) => {
+        config['tie_word_embeddings'] = outer;
+        (config['text_config'] as Record<string, unknown>)['tie_word_embeddings'] = inner;
+      });
+      const tied = async () => (await json((await convert(input)).outputFolder, 'config.json'))['tie_word_embeddings'];
+      expect(await tied()).toBe(false);
+      await writeFile(join(input, 'model.safetensors'), withoutTensor(content, /lm_head\.weight$/));
+      expect(await tied()).toBe(true);
+    },
+  );
+
   it('rounds nothing unless asked', async () => {
     const input = await inputOf('qwen2');
-    expect((await convert(input)).converter).toBe('safetensors/2 stored');
+    expect((await convert(input)).converter).toBe('safetensors/3 stored');
     const { outputFolder, converter } = await convert(input, { weights: 'int8' });
-    expect(converter).toBe('safetensors/2 int8 blockSize=32 head=int8');
+    expect(converter).toBe('safetensors/3 int8 blockSize=32 head=int8');
     const [{ ids, logits } = expect.fail()] = await expectedTexts('qwen2');
     const [row = expect.fail()] = await steps(outputFolder, [ids], 1);
     const difference = largestDifference(row, logits[0] ?? row);
@@ -158,6 +197,25 @@ describe('the converter of safetensors', async () => {
     expect(difference).toBeLessThan(1);
   });
 });
+
+/** The bytes of a file without a tensor. */
+function withoutTensor(content: Buffer, name: RegExp): Buffer {
+  const start = 8 + Number(content.readBigUInt64LE());
+  const list = JSON.parse(content.toString('utf8', 8, start)) as Record<string, { data_offsets?: [number, number] }>;
+  const [found = ''] = Object.keys(list).filter((each) => name.test(each));
+  const [from, to] = list[found]?.data_offsets ?? expect.fail(`no ${String(name)}`);
+  const rest = Object.entries(list).filter(([each]) => each !== found);
+  const moved = rest.map(([each, entry]) => {
+    const offsets = entry.data_offsets;
+    if (offsets === undefined || offsets[0] < to) return [each, entry] as const;
+    return [each, { ...entry, data_offsets: offsets.map((offset) => offset - (to - from)) }] as const;
+  });
+  const header = Buffer.from(JSON.stringify(Object.fromEntries(moved)));
+  const length = Buffer.alloc(8);
+  length.writeBigUInt64LE(BigInt(header.length));
+  const data = content.subarray(start);
+  return Buffer.concat([length, header, data.subarray(0, from), data.subarray(to)]);
+}
 
 /** Weights of a graph by name. */
 async function weightsOf(model: string): Promise<Map<string, ArrayBuffer>> {
@@ -201,7 +259,7 @@ describe('packed checkpoints', () => {
   ])('keep their codes, scales and zero points: %s', async (name, hasZeros) => {
     const input = await inputOf(name);
     const [stored, float] = [await convert(input), await convert(input, { weights: 'float32' })];
-    expect(stored.converter).toBe('safetensors/2 stored');
+    expect(stored.converter).toBe('safetensors/3 stored');
     const [blocks, floats] = [await weightsOf(stored.outputFolder), await weightsOf(float.outputFolder)];
     for (const part of ['query', 'key', 'value', 'attention_output', 'gate', 'up', 'down']) {
       const layer = `layers.0.${part}`;
@@ -317,10 +375,57 @@ describe('a checkpoint that cannot be converted', () => {
       'more tokens than embeddings',
       'mistral',
       (input) =>
-        edit(input, 'tokenizer.json', (file) =>
-          (file.added_tokens as object[]).push({ id: 300, content: '<|more|>', special: true }),
-        ),
+        edit(input, 'tokenizer.json', (file) => {
+          (file.model as { vocab: Record<string, number> }).vocab['more'] = 300;
+        }),
       'tokenizer.json cannot be converted: it has a token 300, and config.json and weights have 300 tokens',
+    ],
+    [
+      'a token without an embedding around every text',
+      'mistral',
+      (input) =>
+        edit(input, 'tokenizer.json', (file) => {
+          (file.added_tokens as object[]).push({ id: 300, content: '<|more|>', special: true });
+          const tokens = { '<|more|>': { id: '<|more|>', ids: [300], tokens: ['<|more|>'] } };
+          file.post_processor = { type: 'TemplateProcessing', single: [], pair: [], special_tokens: tokens };
+        }),
+      'tokenizer.json cannot be converted: it has a token 300, and config.json and weights have 300 tokens',
+    ],
+    [
+      'layers with a state',
+      'granite4',
+      (input) => edit(input, 'config.json', (config) => Object.assign(config, { layer_types: ['mamba', 'attention'] })),
+      'config.json cannot be converted: 1 of its 2 layers are Mamba layers; of Granite 4, models with attention layers only',
+    ],
+    [
+      'experts of Granite 4',
+      'granite4',
+      (input) => edit(input, 'config.json', (config) => Object.assign(config, { num_local_experts: 4 })),
+      'config.json cannot be converted: it has 4 experts; of Granite 4, ',
+    ],
+    [
+      'experts in groups',
+      'glm4-moe',
+      (input) => edit(input, 'config.json', (config) => Object.assign(config, { n_group: 2 })),
+      'config.json cannot be converted: its `glm4moe.expert_group_count` is 2, which is not computed here',
+    ],
+    [
+      'a missing bias of the router',
+      'minimax-m2',
+      (input) =>
+        patch(
+          input,
+          weights,
+          'layers.1.block_sparse_moe.e_score_correction',
+          'layers.1.block_sparse_moe.e_score_corruption',
+        ),
+      'it has no tensor model.layers.1.block_sparse_moe.e_score_correction_bias',
+    ],
+    [
+      'an output layer that is not stored, and not tied',
+      'qwen3',
+      (input) => edit(input, 'config.json', (config) => Object.assign(config, { tie_word_embeddings: false })),
+      'it has no tensor lm_head.weight',
     ],
     [
       'a token whose id is no number',
@@ -353,6 +458,33 @@ describe('a checkpoint that cannot be converted', () => {
         await writeFile(join(input, weights), content);
       },
       'scale 3 of model.layers.0.mlp.experts.down_proj_scales at byte ',
+    ],
+    [
+      'a layer of another kind',
+      'lfm2-bias',
+      (input) => edit(input, 'config.json', (config) => (config['layer_types'] = ['conv', 'mamba', 'conv'])),
+      'config.json cannot be converted: it has a layer of the type mamba; full_attention, conv are converted',
+    ],
+    [
+      'kinds of fewer layers',
+      'lfm2-bias',
+      (input) => edit(input, 'config.json', (config) => (config['layer_types'] = ['conv', 'full_attention'])),
+      'config.json cannot be converted: its layer_types lists 2 layers, not 3',
+    ],
+    [
+      'attention without a gate',
+      'qwen35',
+      (input) => edit(input, 'config.json', (config) => (config['attn_output_gate'] = false)),
+      'config.json cannot be converted: its attn_output_gate is false, and only attention with a gate is computed',
+    ],
+    [
+      'experts of another size',
+      'qwen35-moe-sees',
+      (input) =>
+        edit(input, 'config.json', (config) =>
+          Object.assign(config['text_config'] as object, { moe_intermediate_size: 12 }),
+        ),
+      'mlp.experts.gate_up_proj is 32 × 16 × 6, not 32 × 12 × 6',
     ],
     [
       'no tokenizer',

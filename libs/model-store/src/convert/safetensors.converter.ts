@@ -18,14 +18,15 @@ import { configJson } from './decoder/config-json.js';
 import { checkContext } from './decoder/context-limit.js';
 import type { DecoderPurpose } from './decoder/decoder-purpose.js';
 import type { LinearFormat } from './decoder/linear-layer.js';
+import { canShareTable } from './decoder/shared-table.js';
 import { SourceDecoder } from './decoder/source-decoder.js';
-import { invalidFile, quoted } from './invalid-file.js';
 import { OutputFolder } from './output-folder.js';
 import { HubCheckpoint } from './safetensors/hub-checkpoint.js';
 import { filesBelowFolder, readJsonObject } from './safetensors/model-files.js';
 import { readEndTokens } from './safetensors/end-tokens.js';
-import { openHubPoolingModel, type OpenedModel, withinVocabulary } from './sentence/hub-pooling-model.js';
+import { openHubPoolingModel, type OpenedModel } from './sentence/hub-pooling-model.js';
 import { poolingOptionNames, readPoolingOptions } from './sentence/pooling-options.js';
+import { fitTokenizer } from './tokenizer/fit-tokenizer.js';
 
 const tokenizerFile = 'tokenizer.json';
 /** Keeps every value of MXFP4. */
@@ -53,12 +54,13 @@ export async function convertSafetensors(request: ConversionRequest): Promise<Co
   const pooling = readPoolingOptions(options);
   const formats = readFormats(options);
   const contextLength = integerOption(options, 'contextLength');
-  const { emitDecoder, suffix } = chooseLayout(options);
+  const layout = chooseLayout(options);
   const files = await filesBelowFolder(request.inputFolder);
   const output = new OutputFolder(request);
   const checkpoint = await HubCheckpoint.open(files, pooling.purpose);
   try {
     const decoder = SourceDecoder.open(checkpoint.source, contextLength, pooling.purpose);
+    layout.check(decoder.shape);
     checkContext('config.json', decoder.shape);
     if (formats.keepsPacked) await checkpoint.keepPacked();
     const opened = await openHubPoolingModel({ files, checkpoint, decoder }, pooling);
@@ -68,8 +70,11 @@ export async function convertSafetensors(request: ConversionRequest): Promise<Co
         const { linear, head, embedding } = formats;
         const keepsMxfp4 = formats.isStored && checkpoint.hasMxfp4;
         const formatOf = (layer: string) => (keepsMxfp4 && expertPattern.test(layer) ? mxfp4Format : linear);
-        const emit = opened?.emitDecoder ?? emitDecoder;
-        await output.writeGraph(emit({ shape: decoder.shape, weights: decoder, linear, formatOf, head, embedding }));
+        const { shape } = decoder;
+        // Blocks are of no stored values here.
+        const sharesTable = canShareTable(shape, { head, embedding, keepsValues: false });
+        const emit = opened?.emitDecoder ?? layout.emitDecoder;
+        await output.writeGraph(emit({ shape, weights: decoder, linear, formatOf, head, embedding, sharesTable }));
       });
     } finally {
       await opened?.close();
@@ -77,7 +82,7 @@ export async function convertSafetensors(request: ConversionRequest): Promise<Co
   } finally {
     await checkpoint.close();
   }
-  return { converter: `${converterVersions.safetensors} ${formats.name}${suffix}`, files: output.files };
+  return { converter: `${converterVersions.safetensors} ${formats.name}${layout.suffix}`, files: output.files };
 }
 
 function readFormats(options: ConversionRequest['options']) {
@@ -105,9 +110,8 @@ async function writeTextFiles(
   { files, output, checkpoint, decoder }: TextFiles,
   purpose: DecoderPurpose,
 ): Promise<void> {
-  const stored = await readJsonObject(files, tokenizerFile);
-  const tokenizer = purpose === 'text' ? stored : withinVocabulary(stored, decoder.shape.vocabularySize);
-  refuseLargerVocabulary(tokenizer, decoder.shape.vocabularySize);
+  const published = await readJsonObject(files, tokenizerFile);
+  const tokenizer = fitTokenizer(published, decoder.shape.vocabularySize);
   if (purpose === 'text') await checkHubTemplate(files);
   const { generation, bosTokenId, eosTokenIds } = await readEndTokens(files, [checkpoint.config, checkpoint.whole]);
   const { modelType, className } = decoder.architecture;
@@ -116,31 +120,7 @@ async function writeTextFiles(
     configJson(decoder.shape, { modelType, architecture: className, bosTokenId, eosTokenIds }),
   );
   await output.writeJson('generation_config.json', { ...generation, eos_token_id: eosTokenIds });
-  if (tokenizer === stored) await output.copy(tokenizerFile);
+  if (tokenizer === published) await output.copy(tokenizerFile);
   else await output.writeJson(tokenizerFile, tokenizer);
   for (const name of textFiles) if (files.names.has(name)) await output.copy(name);
-}
-
-/** A token without an embedding would fail in the middle of a request. */
-function refuseLargerVocabulary(tokenizer: Record<string, unknown>, vocabularySize: number): void {
-  const { model, added_tokens: added } = tokenizer as {
-    model?: { vocab?: Record<string, unknown> | unknown[] };
-    added_tokens?: ({ id?: unknown } | null)[];
-  };
-  const vocabulary = model?.vocab;
-  const ids: unknown[] = Array.isArray(vocabulary) ? [vocabulary.length - 1] : Object.values(vocabulary ?? {});
-  const addedIds = Array.isArray(added) ? added.map((token) => token?.id) : [];
-  let highest = -1;
-  for (const id of [ids, addedIds].flat()) {
-    if (typeof id !== 'number' || !Number.isSafeInteger(id)) {
-      throw invalidFile(tokenizerFile, `it has a token with the id ${quoted(JSON.stringify(id) ?? 'undefined')}`);
-    }
-    highest = Math.max(highest, id);
-  }
-  if (highest < 0) throw invalidFile(tokenizerFile, 'it has no vocabulary');
-  if (highest < vocabularySize) return;
-  throw invalidFile(
-    tokenizerFile,
-    `it has a token ${highest}, and config.json and weights have ${vocabularySize} tokens`,
-  );
 }

@@ -1,4 +1,4 @@
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -12,6 +12,8 @@ import { ggufTypes } from '../convert/gguf/gguf-types.js';
 import { convertModel } from '../convert/index.js';
 import { draftManifest } from '../draft-manifest.js';
 import { readDecoderSize } from './read-decoder-size.js';
+
+const architectures = new URL('../../../inference/src/families/decoder/__fixtures__/architectures/', import.meta.url);
 
 let root: string;
 beforeAll(async () => void (root = await mkdtemp(join(tmpdir(), 'decoder-size-'))));
@@ -38,6 +40,7 @@ describe('what the memory of a decoder depends on', () => {
         vocabularySize: promised.vocabularySize,
         cacheBytesPerToken: promised.cacheBytesPerToken,
         windowCache: null,
+        stateBytes: 0,
       });
       expect(largestBytes).toBeGreaterThan(0);
       // The tables of a tiny model are too small to be mapped.
@@ -55,6 +58,17 @@ describe('what the memory of a decoder depends on', () => {
     expect(added('promised')).toBeGreaterThan(0);
     // But for the shapes of blocks, constants of the graph.
     expect(Math.abs(added('found') - added('promised'))).toBeLessThan(100);
+  });
+
+  it('counts the states of layers that do not attend, which have no keys and values', async () => {
+    const { promised, found } = await bothSizes(await readFile(new URL('lfm2.gguf', architectures)));
+    const { cacheBytesPerToken, stateBytes } = promised;
+    // Two of five layers attend, with two heads of eight; three keep two inputs of 32 channels.
+    expect({ cacheBytesPerToken, stateBytes }).toEqual({
+      cacheBytesPerToken: 2 * 2 * 2 * 8 * 4,
+      stateBytes: 3 * 2 * 32 * 4,
+    });
+    expect(found).toMatchObject({ cacheBytesPerToken, stateBytes });
   });
 
   it('knows the window of layers', async () => {

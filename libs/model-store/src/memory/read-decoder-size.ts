@@ -20,6 +20,7 @@ export async function readDecoderSize(folder: string, graphFile: string): Promis
   }
 }
 
+const statePattern = /^past_states\./;
 const pastPattern = /^past(?:_key_values)?\.\d+\.(?:key|value)$/;
 
 function sizeOf({ inputs, outputs, initializers }: StoredModel, nodes: readonly GraphNode[]): DecoderSize | null {
@@ -36,8 +37,12 @@ function sizeOf({ inputs, outputs, initializers }: StoredModel, nodes: readonly 
     if (Number.isNaN(window)) size.cacheBytesPerToken += bytes;
     else size.windowCache = { size: window, bytesPerToken: (size.windowCache?.bytesPerToken ?? 0) + bytes };
   }
+  const states = inputs.filter(({ name }) => statePattern.test(name));
+  const stateBytes = states.reduce((sum, { type, dimensions: [, ...sizes] }) => {
+    return sum + bytesOfTensor({ type, dimensions: sizes.map(Number) });
+  }, 0);
   const heads = Math.max(0, ...nodes.map(({ integers }) => integers['num_heads'] ?? 0));
-  return { ...size, ...weightsOf(initializers, nodes), heads, vocabularySize };
+  return { ...size, ...weightsOf(initializers, nodes), heads, vocabularySize, stateBytes };
 }
 
 /** Tables of which only rows are gathered are mapped, and hardly read. */

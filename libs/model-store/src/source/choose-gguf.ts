@@ -3,35 +3,78 @@ import { chooseHubGraph } from './hub-files.js';
 import { pullError } from './pull-error.js';
 
 const maxNamed = 12;
+/** What other runners of GGUF files take of a repository that has several quantizations. */
+const defaultQuantization = 'Q4_K_M';
+
+/** The files of one model, and what they were chosen from. */
+export interface ChosenGguf {
+  files: string[];
+  /** Other models of the source, the first shard of each; none if the file was named. */
+  others: string[];
+}
 
 /**
- * Returns the GGUF file to use of a folder or repository, or its shards in order: the named one, or the only one. Any
- * shard names its model, and so does a quantisation that one file has, such as `Q4_K_M`. Null if there is none, or if there is a graph in the transformers.js layout and no file was
- * named. Fails with `MODEL_PULL_FAILED` that lists the files if one must be named, or the shards that are missing.
+ * Returns the GGUF file to use of a folder or repository, or its shards in order: the named one, the only one, or the one in
+ * Q4_K_M. Any shard names its model, and so does a quantization that one model has, such as `Q8_0` or `UD-Q4_K_XL`. Files
+ * beside a model that are none (`mmproj…`) are left aside. Null if there is no model, or if there is a graph in the
+ * transformers.js layout and no file was named. Fails with `MODEL_PULL_FAILED` that lists the models if one must be named, or the shards
+ * that are missing.
  */
 export function chooseGguf(
   paths: readonly string[],
   { where, file }: { where: string; file?: string },
-): string[] | null {
-  const models = groupShards(paths);
+): ChosenGguf | null {
+  const all = groupShards(paths);
+  const models = all.filter(({ files }) => !isCompanion(files[0] ?? ''));
   if (file !== undefined) {
-    const named = models.find(({ files }) => files.includes(file)) ?? ofQuantization(models, file);
-    if (named === undefined) throw pullError(`${where} has no file ${file}. ${listed(models)}`);
-    return whole(named, where);
+    const exact = all.find(({ files }) => files.includes(file));
+    if (exact && isCompanion(file)) throw companionError(where, file);
+    return chosen(exact ?? ofQuantization(models, file, where), { models: [], where });
   }
-  const [only, ...others] = models;
-  if (only === undefined || chooseHubGraph(paths) !== null) return null;
-  if (others.length === 0) return whole(only, where);
-  const first = only.files[0] ?? '';
-  throw pullError(`${where} has several GGUF files; name one, as in ${where}:${first}. ${listed(models)}`);
+  const [only] = models;
+  if (only === undefined) {
+    const companion = all[0]?.files[0];
+    if (companion === undefined || hasOtherModel(paths)) return null;
+    throw companionError(where, companion);
+  }
+  if (chooseHubGraph(paths) !== null) return null;
+  if (models.length === 1) return chosen(only, { models, where });
+  const [preferred, ...more] = withQuantization(models, defaultQuantization);
+  if (preferred && more.length === 0) return chosen(preferred, { models, where });
+  throw pullError(`${where} has several GGUF files; name one, as in ${where}:${firstOf(only)}. ${listed(models)}`);
 }
 
-/** The only model whose file names the quantisation, in letters of either case; undefined if there are others. */
-function ofQuantization(models: readonly ShardedModel[], name: string): ShardedModel | undefined {
-  if (!/^[A-Za-z0-9_]+$/.test(name)) return undefined;
+/** Projectors of images and sound, and matrices for quantizing, which runners load beside a model. */
+function isCompanion(path: string): boolean {
+  return /^(?:mmproj|imatrix)|[-._]mmproj[-._]|[-._]imatrix[-._]/i.test(path.slice(path.lastIndexOf('/') + 1));
+}
+
+function companionError(where: string, file: string): Error {
+  return pullError(
+    `${where}: ${file} belongs beside a model and is none. Add the language model's own GGUF file; images in chats need a vision-language model (docs/guides/vision.md).`,
+  );
+}
+
+function hasOtherModel(paths: readonly string[]): boolean {
+  return paths.some((path) => /\.(?:onnx|safetensors)$/.test(path));
+}
+
+/** The only model whose file names the quantization. */
+function ofQuantization(models: readonly ShardedModel[], name: string, where: string): ShardedModel {
+  const [only, ...others] = /^[A-Za-z0-9_-]+$/.test(name) ? withQuantization(models, name) : [];
+  if (only === undefined) throw pullError(`${where} has no file ${name}. ${listed(models)}`);
+  if (others.length === 0) return only;
+  throw pullError(`${where} has several files in ${name}; name one of them. ${listed([only, ...others])}`);
+}
+
+/**
+ * Models whose file names the quantization, in letters of either case. `Q4_K_M` is not `UD-Q4_K_M` where both are there.
+ */
+function withQuantization(models: readonly ShardedModel[], name: string): ShardedModel[] {
   const pattern = new RegExp(`(?:^|[-._/])${name}(?:[-./]|$)`, 'i');
-  const [only, ...others] = models.filter(({ files }) => pattern.test(files[0] ?? ''));
-  return others.length === 0 ? only : undefined;
+  const found = models.filter((model) => pattern.test(firstOf(model)));
+  const plain = found.filter((model) => !firstOf(model).toUpperCase().includes(`-UD-${name.toUpperCase()}`));
+  return plain.length > 0 ? plain : found;
 }
 
 interface ShardedModel {
@@ -39,15 +82,24 @@ interface ShardedModel {
   missing: string[];
 }
 
-function whole({ files, missing }: ShardedModel, where: string): string[] {
-  if (missing.length === 0) return files;
-  throw pullError(`${where}: ${files[0]} is one part of a split model, and ${missing.join(', ')} is missing.`);
+function firstOf({ files }: ShardedModel): string {
+  return files[0] ?? '';
+}
+
+function chosen(
+  { files, missing }: ShardedModel,
+  { models, where }: { models: readonly ShardedModel[]; where: string },
+): ChosenGguf {
+  if (missing.length > 0) {
+    throw pullError(`${where}: ${files[0]} is one part of a split model, and ${missing.join(', ')} is missing.`);
+  }
+  return { files, others: models.map(firstOf).filter((first) => first !== files[0]) };
 }
 
 /** Of a model in shards, only the first is listed. */
 function listed(models: readonly ShardedModel[]): string {
-  if (models.length === 0) return 'It has no GGUF file.';
-  const candidates = models.map(({ files }) => files[0] ?? '');
+  if (models.length === 0) return 'It has no GGUF file of a language model.';
+  const candidates = models.map(firstOf);
   const more = candidates.length > maxNamed ? ` and ${candidates.length - maxNamed} more` : '';
   return `There are: ${candidates.slice(0, maxNamed).join(', ')}${more}.`;
 }

@@ -9,14 +9,20 @@ export interface ConvertedFormats {
   /** Of the output layer. */
   head: LinearFormat;
   embedding: 'float32' | 'float16';
+  /** The output layer is the embedding table too, in its own format. */
+  sharesTable: boolean;
 }
 
-/** The formats of a model whose layers have `values` values, in one precision. */
-export function uniformFormats(weights: WeightFormat, values: number): ConvertedFormats {
+/** The formats of a model whose layers have `layerValues` values, in one precision. */
+export function uniformFormats(
+  weights: WeightFormat,
+  { layerValues, isTied }: { layerValues: number; isTied: boolean },
+): ConvertedFormats {
   return {
-    layers: [{ format: linearFormat(weights, defaultBlockSize), values }],
+    layers: [{ format: linearFormat(weights, defaultBlockSize), values: layerValues }],
     head: linearFormat(weights === 'int4' ? 'int8' : weights, defaultBlockSize),
     embedding: weights === 'float32' ? 'float32' : 'float16',
+    sharesTable: isTied && weights === 'float32',
   };
 }
 
@@ -59,4 +65,9 @@ export function addedBytesPerValue(format: LinearFormat): number {
 /** Of the embedding table. */
 export function embeddingBytesPerValue({ embedding }: ConvertedFormats): number {
   return bytesPerValue({ kind: embedding });
+}
+
+/** The same beside an output layer; 0 where both are one table, which has the format of the output layer. */
+export function ownEmbeddingBytesPerValue(formats: ConvertedFormats): number {
+  return formats.sharesTable ? 0 : embeddingBytesPerValue(formats);
 }

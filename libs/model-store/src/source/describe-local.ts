@@ -1,12 +1,13 @@
-import { readdir, readFile, stat } from 'node:fs/promises';
+import { open, readdir, readFile, stat } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
 import { basename, dirname, join, resolve, sep } from 'node:path';
+import { checkEncoder } from '../convert/bert.converter.js';
 import { parseShardName } from '../convert/gguf/shard-names.js';
 import { InputFile } from '../convert/input-file.js';
 import { filesBelowFolder, filesOfFolder } from '../convert/safetensors/model-files.js';
 import { describeAdapter, holdsAdapter, isAdapterFile } from './adapter-description.js';
-import { checkEncoder } from './check-encoder.js';
-import { chooseGguf } from './choose-gguf.js';
-import { describeGgufContent } from './gguf-encoder-description.js';
+import { chooseGguf, type ChosenGguf } from './choose-gguf.js';
+import { describeGgufContent, titleOf } from './gguf-encoder-description.js';
 import { filesBelow } from '../files-below.js';
 import {
   convertedEncoder,
@@ -16,36 +17,96 @@ import {
   sizedFiles,
 } from './encoder-weights.js';
 import { refuseLinksOutOf } from './links-of-folder.js';
+import { type LocalPlace, ollamaModelOf, snapshotOf } from './local-caches.js';
 import { describeSentence, type PoolingChoice } from './pooling-model.js';
-import { describeSafetensors, holdsCheckpoint, isWanted } from './safetensors-description.js';
+import { checkpointFiles, describeSafetensors, holdsCheckpoint } from './safetensors-description.js';
 import { pullError } from './pull-error.js';
 import type { SourceDescription } from './source-description.js';
-import { isConfiguration, kindOf, lastPart, parseJson, requireGraph, withoutEnding } from './text-model-layout.js';
+import {
+  isConfiguration,
+  isPickled,
+  kindOf,
+  lastPart,
+  parseJson,
+  pickled,
+  requireGraph,
+  withoutEnding,
+} from './text-model-layout.js';
 
 /**
  * Describes a `.gguf` file, all shards of one, or a folder with one, with safetensors, or with a graph in the
- * transformers.js layout.
+ * transformers.js layout. `<folder>:<file>` names one of several GGUF files, by its name or its quantization. Folders of a
+ * hub's cache, and blobs and manifests of Ollama, are such models too.
  */
-export async function describeLocal(given: string, choice: PoolingChoice = {}): Promise<SourceDescription> {
-  const path = resolve(given);
+export async function describeLocal(text: string, choice: PoolingChoice = {}): Promise<SourceDescription> {
+  const { path, file } = await splitFile(text);
   const found = await stat(path).catch(() => null);
-  if (found === null) throw pullError(`There is no file or folder ${given}.`);
-  if (found.isDirectory()) return describeFolder(path, choice);
+  if (found === null) throw pullError(`There is no file or folder ${text}.`);
+  if (found.isDirectory()) {
+    const snapshot = await snapshotOf(path);
+    const described = await describeFolder(snapshot?.path ?? path, { choice, file });
+    return isNamedByFolder(described) ? { ...described, name: snapshot?.name ?? described.name } : described;
+  }
   if (path.toLowerCase().endsWith('.gguf')) return describeGgufFile(path, choice);
-  throw pullError(`${given} is neither a folder, nor a .gguf file, nor a manifest (.yaml).`);
+  const model = (await isGguf(path)) ? { path } : await ollamaModelOf(path);
+  if (model !== null) return describeBlob(model, choice);
+  throw pullError(
+    `${text} is neither a folder, nor a GGUF file, nor a manifest (.yaml)${isPickled(path) ? `; ${pickled}` : ''}.`,
+  );
+}
+
+/** Splits `<folder>:<file>`; a path that exists is one, whatever its name. */
+async function splitFile(text: string): Promise<{ path: string; file?: string }> {
+  const whole = resolve(text);
+  const [, folder = '', file = ''] = /^(.+):([^:]+)$/.exec(text) ?? [];
+  if (file === '' || existsSync(whole)) return { path: whole };
+  const found = await stat(resolve(folder)).catch(() => null);
+  return found?.isDirectory() ? { path: resolve(folder), file } : { path: whole };
+}
+
+/** GGUF files name their model themselves. */
+function isNamedByFolder({ format }: SourceDescription): boolean {
+  return format !== 'gguf' && format !== 'gguf-encoder';
+}
+
+async function isGguf(path: string): Promise<boolean> {
+  const file = await open(path, 'r');
+  try {
+    return (await file.read({ buffer: Buffer.alloc(4) })).buffer.toString('latin1') === 'GGUF';
+  } finally {
+    await file.close();
+  }
+}
+
+/** `sha256-` and twelve digits. */
+const shortHashLength = 19;
+
+/** Describes a file that is named by its hash, under which no model could be told from another. */
+async function describeBlob({ path, name }: LocalPlace, choice: PoolingChoice): Promise<SourceDescription> {
+  const file = await InputFile.open(dirname(path), basename(path));
+  try {
+    const content = await describeGgufContent([file], choice);
+    // A whole hash would be longer than an id may be.
+    const title = name ?? titleOf(content) ?? basename(path).slice(0, shortHashLength);
+    const files = [{ path: basename(path), as: 'model.gguf', bytes: file.bytes }];
+    return { ...content, source: { uri: `file:${path}`, files }, name: title };
+  } finally {
+    await file.close();
+  }
 }
 
 /** Describes a file, or with all others the shards of a model, of which any may be named. */
 async function describeGgufFile(path: string, choice: PoolingChoice): Promise<SourceDescription> {
   const folder = dirname(path);
   const file = basename(path);
-  if (parseShardName(file) === null) return describeGgufFiles(folder, [file], choice);
-  return describeGgufFiles(folder, chooseGguf(await readdir(folder), { where: folder, file }) ?? [file], choice);
+  const paths = parseShardName(file) === null ? [file] : await readdir(folder);
+  const chosen = chooseGguf(paths, { where: folder, file }) ?? { files: [file], others: [] };
+  return describeGgufFiles(folder, chosen, choice);
 }
 
 async function describeGgufFiles(
   folder: string,
-  names: readonly string[],
+  { files: names, others }: ChosenGguf,
   choice: PoolingChoice,
 ): Promise<SourceDescription> {
   const files: InputFile[] = [];
@@ -57,23 +118,23 @@ async function describeGgufFiles(
       uri: `file:${names.length === 1 ? join(folder, first) : folder}`,
       files: files.map(({ name, bytes }) => ({ path: name, bytes })),
     };
-    return { ...content, source, name: withoutEnding(basename(first)) };
+    return { ...content, source, name: withoutEnding(basename(first)), others };
   } finally {
     for (const file of files) await file.close();
   }
 }
 
-async function describeFolder(folder: string, choice: PoolingChoice): Promise<SourceDescription> {
+async function describeFolder(
+  folder: string,
+  { choice, file }: { choice: PoolingChoice; file?: string },
+): Promise<SourceDescription> {
   const paths = await filesBelow(folder);
   await refuseLinksOutOf(folder, paths);
-  const gguf = chooseGguf(paths, { where: folder });
+  const gguf = chooseGguf(paths, { where: folder, file });
   if (gguf !== null) {
-    const inner = dirname(gguf[0] ?? '');
-    return describeGgufFiles(
-      join(folder, inner),
-      gguf.map((path) => basename(path)),
-      choice,
-    );
+    const inner = dirname(gguf.files[0] ?? '');
+    const files = gguf.files.map((path) => basename(path));
+    return describeGgufFiles(join(folder, inner), { ...gguf, files }, choice);
   }
   if (holdsAdapter(paths)) return describeAdapterFolder(folder);
   const encoder = await describeEncoderFolder(folder, paths, choice);
@@ -112,7 +173,7 @@ async function describeCheckpointFolder(folder: string, choice: PoolingChoice): 
     format: 'safetensors',
     source: {
       uri: `file:${folder}`,
-      files: await sizedFiles(folder, [...files.names].filter((path) => isWanted(path, checkpoint)).sort()),
+      files: await sizedFiles(folder, await checkpointFiles(files, checkpoint)),
     },
     name: lastPart(folder.split(sep).join('/')),
     checkpoint,
@@ -138,7 +199,7 @@ async function describeEncoderFolder(
   const kind = kindOf(config, folder);
   const files = await filesBelowFolder(folder);
   const sentence = await describeSentence(files, { where: folder, choice, kind, converts: true });
-  await checkEncoder(files, config);
+  await checkEncoder(files);
   return {
     format: 'onnx',
     ...convertedEncoder,

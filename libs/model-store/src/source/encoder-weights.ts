@@ -7,7 +7,7 @@ import { isSentenceFile } from '../convert/sentence/sentence-layout.js';
 
 /* Encoders whose weights are converted, because their authors publish no ONNX graph. */
 
-const weightsPattern = /^model(?:-\d{5}-of-\d{5})?\.safetensors$/;
+const weightsPattern = /^model(?:\.safetensors)?(?:-\d{5}-of-\d{5})?\.safetensors$/;
 const sentenceFile = 'config_sentence_transformers.json';
 
 /** Returns true if a source has such weights and no graph. */

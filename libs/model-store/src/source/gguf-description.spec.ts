@@ -37,7 +37,7 @@ async function bothBytes(content: Buffer, weights?: WeightFormat): Promise<{ pro
   await convertModel({ kind: 'gguf', options: { ...(weights && { weights }) }, inputFolder, outputFolder });
   const { initializers } = await readOnnxModel(memoryAccess(await readFile(join(outputFolder, 'model.onnx'))));
   const found = await withFile(content, (file) => describeGguf([file]));
-  const formats = weights === undefined ? found.formats : uniformFormats(weights, found.layerValues);
+  const formats = weights === undefined ? found.formats : uniformFormats(weights, found);
   return {
     promised: convertedBytes(found, formats, found.contextLength),
     actual: initializers.reduce((sum, tensor) => sum + bytesOfTensor(tensor), 0),
@@ -51,6 +51,8 @@ describe('convertedBytes', () => {
     ['qwen', 'int4'],
     ['qwen', 'int8'],
     ['llama', undefined],
+    ['qwen', 'float32'],
+    ['qwen', undefined],
   ] as const)('is within 3 %% of the weights of a %s in %s', async (name, weights) => {
     const file = await ggufFile(tinyDecoder(name, 1));
     const mixed = quantizedGguf(file, ggufTypes, (tensor) => (tensor.includes('ffn_') ? 'Q8_0' : 'Q4_0'));

@@ -2,12 +2,14 @@ import type { DecoderSize } from '#model-memory';
 import type { ByteSource } from '../convert/byte-source.js';
 import { checkChatTemplate } from '../convert/chat-template.js';
 import { defaultBlockSize } from '../convert/conversion-options.js';
-import type { DecoderShape } from '../convert/decoder/decoder-shape.js';
+import { attendingLayers, type DecoderShape, stateTensors } from '../convert/decoder/decoder-shape.js';
 import type { LinearFormat } from '../convert/decoder/linear-layer.js';
 import { stretchedContext } from '../convert/decoder/read-rotary.js';
+import { canShareTable } from '../convert/decoder/shared-table.js';
 import { SourceDecoder } from '../convert/decoder/source-decoder.js';
 import { GgufMetadata } from '../convert/gguf/gguf-metadata.js';
 import {
+  keepsValues,
   layerMatrices,
   layerTypes,
   matrices,
@@ -27,6 +29,7 @@ import {
   type ConvertedFormats,
   countFormats,
   embeddingBytesPerValue,
+  ownEmbeddingBytesPerValue,
 } from './converted-formats.js';
 
 /** What a GGUF file holds, by its header. */
@@ -55,11 +58,15 @@ export interface GgufDescription {
   cacheBytesPerToken: number;
   /** The same in layers with a window of `size` tokens; null without such layers. */
   windowCache: { size: number; bytesPerToken: number } | null;
+  /** State of one request in layers that do not attend; 0 without such layers. */
+  stateBytes: number;
   /** Heads of the queries. */
   heads: number;
   vocabularySize: number;
-  /** Values of the embeddings, and as many of the output layer, which is stored apart after the conversion. */
+  /** Values of the embeddings, and as many of the output layer, which is stored apart unless the formats share the table. */
   vocabularyValues: number;
+  /** The output layer is the embeddings in the file. */
+  isTied: boolean;
   /** Values of the layers. */
   layerValues: number;
   /** Cosines and sines of the rotation of one position. */
@@ -89,7 +96,7 @@ export function describeOpenedGguf({ file, header }: OpenedGguf, choice: Pooling
     title: metadata.text('general.name', '') || null,
     license: metadata.text('general.license', '') || null,
     stored: storedTypes(header),
-    formats: storedFormats(header),
+    formats: storedFormats(header, shape),
     layerTypes: layerTypes(header),
     hasChatTemplate: metadata.has('tokenizer.chat_template'),
     poolingModel,
@@ -107,8 +114,10 @@ export function sizesOf(shape: DecoderShape, parameters: number) {
   return {
     parameters,
     layerValues: parameters - vocabularyValues * (shape.tiedHead ? 1 : 2),
+    isTied: shape.tiedHead && !shape.headless,
     contextLength: shape.contextLength,
-    cacheBytesPerToken: (shape.layers - windowed) * bytesPerLayer,
+    cacheBytesPerToken: (attendingLayers(shape).length - windowed) * bytesPerLayer,
+    stateBytes: stateBytes(shape),
     windowCache: window ? { size: window.size, bytesPerToken: windowed * bytesPerLayer } : null,
     heads: shape.heads,
     hiddenSize: shape.hiddenSize,
@@ -117,6 +126,12 @@ export function sizesOf(shape: DecoderShape, parameters: number) {
     vocabularyValues,
     rotaryBytesPerToken: rotaryBytes(shape),
   };
+}
+
+/** State of one request in the layers that do not attend. */
+function stateBytes(shape: DecoderShape): number {
+  const values = stateTensors(shape).map(({ dimensions }) => dimensions.reduce((product, size) => product * size, 1));
+  return values.reduce((sum, count) => sum + count, 0) * Float32Array.BYTES_PER_ELEMENT;
 }
 
 /** Cosines and sines of the rotation of one position. Layers with a window may rotate in their own way. */
@@ -132,7 +147,7 @@ export function convertedBytes(
   formats: ConvertedFormats,
   contextLength: number,
 ): number {
-  const vocabulary = vocabularyValues * (embeddingBytesPerValue(formats) + bytesPerValue(formats.head));
+  const vocabulary = vocabularyValues * (ownEmbeddingBytesPerValue(formats) + bytesPerValue(formats.head));
   return Math.round(vocabulary + layerBytes(formats, bytesPerValue) + rotaryBytesPerToken * contextLength);
 }
 
@@ -157,10 +172,10 @@ function layerBytes({ layers }: ConvertedFormats, perValue: (format: LinearForma
 
 /** What the memory of the converted model depends on. */
 export function decoderSize(found: GgufDescription, formats: ConvertedFormats, contextLength: number): DecoderSize {
-  const { vocabularyValues, heads, vocabularySize, cacheBytesPerToken, windowCache } = found;
+  const { vocabularyValues, heads, vocabularySize, cacheBytesPerToken, windowCache, stateBytes } = found;
   const added = layerBytes(formats, addedBytesPerValue) + vocabularyValues * addedBytesPerValue(formats.head);
   // Embeddings and the tables of rotations are mapped, and few of their rows are read.
-  const mapped = vocabularyValues * embeddingBytesPerValue(formats) + found.rotaryBytesPerToken * contextLength;
+  const mapped = vocabularyValues * ownEmbeddingBytesPerValue(formats) + found.rotaryBytesPerToken * contextLength;
   return {
     weightsBytes: Math.round(convertedBytes(found, formats, contextLength) + added - mapped),
     largestBytes: Math.round(vocabularyValues * bytesPerValue(formats.head)),
@@ -168,20 +183,26 @@ export function decoderSize(found: GgufDescription, formats: ConvertedFormats, c
     vocabularySize,
     cacheBytesPerToken,
     windowCache,
+    stateBytes,
   };
 }
 
-function storedFormats(header: GgufHeader): ConvertedFormats {
+function storedFormats(header: GgufHeader, shape: DecoderShape): ConvertedFormats {
   const table = header.tensors.get('token_embd.weight');
   const head = header.tensors.get('output.weight') ?? table;
   if (!table || !head) throw new Error('The file has no embeddings.');
   const layers = layerMatrices(header).map((tensor) => {
     return { format: storedFormat(tensor.type, defaultBlockSize), values: valuesOf(tensor) };
   });
-  return {
-    layers: countFormats(layers),
+  const formats = {
     head: storedHead(head.type, defaultBlockSize, header),
     embedding: storedEmbedding(table.type),
+  };
+  const exact = keepsValues(table.type, formats.head);
+  return {
+    layers: countFormats(layers),
+    ...formats,
+    sharesTable: canShareTable(shape, { ...formats, keepsValues: exact }),
   };
 }
 

@@ -29,6 +29,11 @@ export interface GgufEncoderDescription {
 export type GgufContent =
   { format: 'gguf'; gguf: GgufDescription } | { format: 'gguf-encoder'; encoder: GgufEncoderDescription };
 
+/** The name that a file gives to its model. */
+export function titleOf(content: GgufContent): string | null {
+  return content.format === 'gguf' ? content.gguf.title : content.encoder.title;
+}
+
 /** Describes a decoder or an encoder. Fails as `describeGguf` does. */
 export async function describeGgufContent(files: readonly ByteSource[], choice: PoolingChoice): Promise<GgufContent> {
   const opened = await openGguf(files);

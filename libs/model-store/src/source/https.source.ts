@@ -10,6 +10,7 @@ import { openWebRange } from './web-request.js';
  */
 export async function fetchWebSource(base: URL, request: SourceRequest): Promise<string[]> {
   const { files } = request.source;
+  const { mayReach } = request.settings;
   const isFolder = base.pathname.endsWith('/');
   if (!isFolder && files.length > 1) {
     throw new PlatformError('INVALID_MANIFEST', 'A url of several files must end in "/".', 'sources.uri');
@@ -17,7 +18,7 @@ export async function fetchWebSource(base: URL, request: SourceRequest): Promise
   for (const file of files) {
     const url = isFolder ? new URL(encodeURI(file.path), base) : base;
     await downloadResumable({
-      open: (offset, validator) => openWebRange({ url, signal: request.signal }, offset, validator),
+      open: (offset, validator) => openWebRange({ url, mayReach, signal: request.signal }, offset, validator),
       target: containedPath(request.into, file.as ?? file.path),
       name: file.path,
       expected: { bytes: file.bytes, sha256: file.sha256, integrity: isFolder ? undefined : request.source.integrity },

@@ -9,7 +9,7 @@ import { withFileLock } from '../pull/file-lock.js';
 import { ContentCheck } from './digest.js';
 import { extractFiles } from './npm-tarball.js';
 import { type NpmOptions, readNpmOptions } from './npm-settings.js';
-import { InterruptedDownloadError, pullError } from './pull-error.js';
+import { InterruptedDownloadError, isConnectionFailure, pullError } from './pull-error.js';
 import { downloadResumable, type RangeResponse } from './resumable-download.js';
 import { defaultMaxFileBytes, type SourceRequest } from './source-request.js';
 
@@ -66,16 +66,35 @@ async function downloadTarball(pack: NpmPackage, target: string, request: Source
 }
 
 async function locate(name: string, options: NpmOptions): Promise<{ url: string; integrity?: string }> {
+  // A scope may have a registry of its own.
+  const registry = fetchFromRegistry.pickRegistry(name, options as fetchFromRegistry.Options);
   try {
     const manifest = await pacote.manifest(name, options);
-    // A scope may have a registry of its own.
-    const registry = fetchFromRegistry.pickRegistry(name, options as fetchFromRegistry.Options);
     return { url: throughRegistry(manifest._resolved, { ...options, registry }), integrity: manifest._integrity };
   } catch (error) {
-    const { code, message } = error as { code?: string; message?: string };
-    if (code === 'E404' || code === 'ETARGET') throw pullError(`The npm registry has no ${name}.`, error);
-    throw pullError(`The npm registry did not answer for ${name}: ${message ?? 'unknown error'}.`, error);
+    throw lookupError(name, registry, error);
   }
+}
+
+/** Says what an operator can do about a package that the registry does not give. */
+function lookupError(name: string, registry: string, error: unknown): Error {
+  const { code, message } = error as { code?: string; message?: string };
+  const { host } = new URL(registry);
+  if (code === 'E404' || code === 'ETARGET') return pullError(`The npm registry has no ${name}.`, error);
+  if (code === 'E401' || code === 'E403') return pullError(needsLogin(host, name, code.slice(1)), error);
+  const reason = `The npm registry did not answer for ${name}: ${(message ?? 'unknown error').replace(/\.$/, '')}.`;
+  if (!isConnectionFailure(error)) return pullError(reason, error);
+  return pullError(
+    `${reason} Check the network, or name a registry that can be reached (npm config set registry …).`,
+    error,
+  );
+}
+
+function needsLogin(host: string, name: string, status: string): string {
+  return (
+    `The npm registry ${host} gives no access to ${name} (${status}). Log in (npm login --registry …), or write its token ` +
+    'into .npmrc: //…/:_authToken=….'
+  );
 }
 
 /**
@@ -126,7 +145,9 @@ async function openRange(
 
 function registryError(error: unknown, url: string): Error {
   const { statusCode, message } = error as { statusCode?: number; message?: string };
-  const text = `${new URL(url).host}: ${message ?? 'no answer'}`;
+  const { host, pathname } = new URL(url);
+  if (statusCode === 401 || statusCode === 403) return pullError(needsLogin(host, pathname, String(statusCode)), error);
+  const text = `${host}: ${message ?? 'no answer'}`;
   const final = statusCode !== undefined && statusCode < 500 && statusCode !== 429 && statusCode !== 408;
   return final ? pullError(text, error) : new InterruptedDownloadError(text, { cause: error });
 }

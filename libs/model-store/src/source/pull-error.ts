@@ -16,9 +16,20 @@ const connectionCodes = new Set([
 
 const storageCodes = new Set(['ENOSPC', 'EDQUOT', 'EFBIG']);
 
+/** Codes of TLS where the server's authority is unknown here, as behind a proxy that opens connections. */
+const untrustedCodes = new Set([
+  'DEPTH_ZERO_SELF_SIGNED_CERT',
+  'SELF_SIGNED_CERT_IN_CHAIN',
+  'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
+  'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
+]);
+
+/** Codes of TLS for a certificate that is not valid now. A wrong clock is a more frequent cause than a wrong certificate. */
+const datedCodes = new Set(['CERT_NOT_YET_VALID', 'CERT_HAS_EXPIRED']);
+
 /** A failed download or installation, with a message an operator can act on. */
 export function pullError(message: string, cause?: unknown): PlatformError {
-  const advice = proxyAdvice(cause);
+  const advice = certificateAdvice(cause) ?? proxyAdvice(cause);
   const text = advice === null ? message : `${message.replace(/\.$/, '')}. ${advice}`;
   return new PlatformError('MODEL_PULL_FAILED', text, null, { cause });
 }
@@ -34,9 +45,23 @@ function proxyAdvice(cause: unknown): string | null {
   return `${variable} sends requests through ${host}: correct or unset it, or name hosts to reach directly in NO_PROXY.`;
 }
 
-function isConnectionFailure(error: unknown): boolean {
+function certificateAdvice(cause: unknown): string | null {
+  if (hasCode(cause, datedCodes)) {
+    const now = new Date().toISOString().slice(0, 16).replace('T', ' ');
+    return `The clock of this machine says ${now} UTC: correct it if that is wrong. If it is right, the server must renew its certificate.`;
+  }
+  if (!hasCode(cause, untrustedCodes)) return null;
+  return 'Its certificate is not trusted here: name the file of its authority in NODE_EXTRA_CA_CERTS.';
+}
+
+/** Whether nothing answered at all: no network, a wrong name or a closed port. */
+export function isConnectionFailure(error: unknown): boolean {
+  return hasCode(error, connectionCodes);
+}
+
+function hasCode(error: unknown, codes: ReadonlySet<string>): boolean {
   for (let cause = error; cause instanceof Error; cause = cause.cause) {
-    if (connectionCodes.has(String((cause as NodeJS.ErrnoException).code))) return true;
+    if (codes.has(String((cause as NodeJS.ErrnoException).code))) return true;
   }
   return false;
 }

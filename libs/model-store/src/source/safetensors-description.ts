@@ -4,6 +4,8 @@ import { checkHubTemplate } from '../convert/chat-template.js';
 import { defaultBlockSize, linearFormat } from '../convert/conversion-options.js';
 import { HubCheckpoint } from '../convert/safetensors/hub-checkpoint.js';
 import { type ModelFiles, readJsonObject } from '../convert/safetensors/model-files.js';
+import { weightFiles } from '../convert/safetensors/safetensors-weights.js';
+import { fitTokenizer } from '../convert/tokenizer/fit-tokenizer.js';
 import { countFormats } from './converted-formats.js';
 import { type GgufDescription, sizesOf } from './gguf-description.js';
 import { pullError } from './pull-error.js';
@@ -15,18 +17,17 @@ export interface SafetensorsDescription extends GgufDescription {
   generation: Record<string, unknown>;
 }
 
-const weightsPattern = /^model(?:-\d{5}-of-\d{5})?\.safetensors$/;
+const tokenizerFile = 'tokenizer.json';
 const textPattern =
   /^(?:config|generation_config|tokenizer|tokenizer_config|special_tokens_map|chat_template|model\.safetensors\.index)\.json$|^chat_template\.jinja$/;
 
-/** True for the weights and texts that a conversion reads. */
-export function isCheckpointFile(path: string): boolean {
-  return weightsPattern.test(path) || textPattern.test(path);
-}
-
-/** True for the files of a model that its conversion reads. */
-export function isWanted(path: string, { poolingModel }: Pick<SafetensorsDescription, 'poolingModel'>): boolean {
-  return isCheckpointFile(path) || (poolingModel !== null && isPoolingFile(path));
+/** The weights and texts that the conversion of a model reads. Shards have the names that the index gives them. */
+export async function checkpointFiles(
+  files: ModelFiles,
+  { poolingModel }: Pick<SafetensorsDescription, 'poolingModel'>,
+): Promise<string[]> {
+  const isRead = (path: string) => textPattern.test(path) || (poolingModel !== null && isPoolingFile(path));
+  return [...[...files.names].filter(isRead), ...(await weightFiles(files))].sort();
 }
 
 /** True if there are safetensors, and no graph that runs as it is. */
@@ -35,7 +36,7 @@ export function holdsCheckpoint(paths: readonly string[]): boolean {
 }
 
 /**
- * Reads the configuration and the headers only. Fails with `INVALID_MODEL` for what the converter would refuse too, and
+ * Reads the configuration, the tokenizer and the headers only. Fails with `INVALID_MODEL` for what the converter would refuse too, and
  * with `MODEL_PULL_FAILED` for folders of something else.
  */
 export async function describeSafetensors(
@@ -49,6 +50,7 @@ export async function describeSafetensors(
   try {
     const { config, hasMxfp4 } = checkpoint;
     const { shape } = SourceDecoder.open(checkpoint.source, undefined, poolingModel?.purpose);
+    fitTokenizer(await readJsonObject(files, tokenizerFile), shape.vocabularySize);
     const stored = checkpoint.stored();
     const sizes = sizesOf(shape, stored.parameters);
     return {
@@ -65,6 +67,7 @@ export async function describeSafetensors(
         ]),
         head: { kind: 'float32' },
         embedding: 'float32',
+        sharesTable: sizes.isTied,
       },
       hasChatTemplate: poolingModel === null && (await checkHubTemplate(files)),
       poolingModel,
@@ -81,6 +84,6 @@ const generationFile = 'generation_config.json';
 
 function requireWholeModel({ names }: ModelFiles, where: string): void {
   if (!names.has('config.json')) throw pullError(`${where} holds safetensors without a config.json.`);
-  if (names.has('tokenizer.json')) return;
+  if (names.has(tokenizerFile)) return;
   throw pullError(`${where} has no tokenizer.json; save the model's fast tokenizer beside it.`);
 }

@@ -20,10 +20,14 @@ interface AnyDescription {
 export interface GgufSourceDescription extends AnyDescription {
   format: 'gguf';
   gguf: GgufDescription;
+  /** Other GGUF models of the source, of which this one was chosen; absent: none. */
+  others?: string[];
 }
 
 export interface GgufEncoderSource extends AnyDescription {
   format: 'gguf-encoder';
+  /** As of a decoder. */
+  others?: string[];
   encoder: GgufEncoderDescription;
 }
 

@@ -1,4 +1,5 @@
 import { jsonFault } from '../convert/invalid-file.js';
+import { servedByManifest } from '../convert/other-families.js';
 import { chooseHubGraph, configurationFiles, type GraphKind } from './hub-files.js';
 import { pullError } from './pull-error.js';
 
@@ -11,9 +12,19 @@ export function isConfiguration(path: string): boolean {
 
 export function requireGraph(paths: string[], kind: GraphKind, where: string): string {
   const graph = chooseHubGraph(paths, kind);
-  if (!graph) throw pullError(`${where} holds no graph such as onnx/model_q4.onnx or onnx/model.onnx.`);
-  return graph;
+  if (graph) return graph;
+  if (paths.some(isPickled)) throw pullError(`${where} holds weights as ${pickled}.`);
+  throw pullError(`${where} holds no graph such as onnx/model_q4.onnx or onnx/model.onnx.`);
 }
+
+/** Weights in Python's own format, which may run code when it is read. */
+export function isPickled(path: string): boolean {
+  return /(?:^|\/)pytorch_model[^/]*\.bin$|\.(?:pt|pth|ckpt)$/.test(path);
+}
+
+/** Why such files are not read, and what to do. */
+export const pickled =
+  'PyTorch pickles, which are not read because they can run code; save the model as safetensors (save_pretrained of transformers does), or add its GGUF file';
 
 const encoderArchitecture =
   /^(?:\w*Bert|\w*Roberta|XLM|MPNet|Electra|Deberta|Camembert|\w*BERT|Gte|New)\w*(?:Model|ForMaskedLM)$/;
@@ -30,7 +41,9 @@ export function kindOf(config: Record<string, unknown>, where: string): GraphKin
   if (encoderArchitecture.test(architecture)) return 'encoder';
   if (architecture.endsWith('ForSequenceClassification') && hasOneClass(config)) return 'cross-encoder';
   const runs = 'decoders (…ForCausalLM), encoders (such as BertModel) and classifiers with one class (rerankers)';
-  throw pullError(`${where} has a ${architecture.slice(0, 80)}; of text models, ${runs} can be added.`);
+  const instead = servedByManifest(architecture);
+  const hint = instead === null ? '' : ` However, ${instead}.`;
+  throw pullError(`${where} has a ${architecture.slice(0, 80)}; of text models, ${runs} can be added.${hint}`);
 }
 
 /** A score instead of classes: how relevant the second of two texts is to the first. */

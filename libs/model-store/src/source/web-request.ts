@@ -1,4 +1,5 @@
 import { EnvHttpProxyAgent, request, type Dispatcher } from 'undici';
+import { assertReachable, guardedAgent } from './guarded-agent.js';
 import { InterruptedDownloadError, pullError } from './pull-error.js';
 import type { RangeResponse } from './resumable-download.js';
 import { assertFetchable } from './source-uri.js';
@@ -8,6 +9,8 @@ export interface WebRequest {
   /** Sent only to the first host, never across a redirect to another origin. */
   headers?: Record<string, string>;
   signal?: AbortSignal;
+  /** As in `SourceSettings`, for every address that the names of the url and of its redirects mean. */
+  mayReach?: (address: string) => boolean;
 }
 
 const maxRedirects = 5;
@@ -70,8 +73,10 @@ async function followRedirects(web: WebRequest, range: Record<string, string>): 
   let url = web.url;
   for (let hop = 0; hop <= maxRedirects; hop++) {
     assertFetchable(url);
+    assertReachable(url, web.mayReach);
     const own = url.origin === web.url.origin ? web.headers : {};
-    const response = await request(url, { headers: { ...own, ...range }, signal: web.signal, dispatcher: webAgent() });
+    const dispatcher = web.mayReach === undefined ? webAgent() : guardedAgent(web.mayReach);
+    const response = await request(url, { headers: { ...own, ...range }, signal: web.signal, dispatcher });
     const location = response.headers['location'];
     if (response.statusCode < 300 || response.statusCode >= 400 || typeof location !== 'string') return response;
     await response.body.dump();

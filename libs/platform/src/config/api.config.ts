@@ -193,7 +193,7 @@ export class ApiConfig extends LimitsConfig {
   storeTimeoutMs!: number;
 
   @IntegerVariable('SLUICE_KEEP_ALIVE_MS', {
-    about: 'Idle time after which a stream gets an SSE comment, in ms.',
+    about: 'Idle time after which a stream gets an SSE comment or a ping, in ms.',
     default: 5_000,
     min: 50,
     max: 300_000,
@@ -242,8 +242,8 @@ export class ApiConfig extends LimitsConfig {
 
   @ListVariable('SLUICE_COMPATIBLE_NAMES', {
     about:
-      'Names that mean the default model of a kind, such as `my-chat=text`; `hosted`: those that clients have as their ' +
-      'defaults; `none`: no name.',
+      'Names that mean the default model of a kind, such as `my-chat=text` or `my-*=text`; `hosted`: those that clients ' +
+      'have as their defaults; `none`: no name.',
     default: 'hosted',
     expected: '`hosted`, `none`, or names with a kind, separated by commas',
   })
@@ -412,6 +412,14 @@ export class ApiConfig extends LimitsConfig {
     expected: 'an http or https origin such as https://api.example.org',
   })
   publicUrl?: string;
+
+  @TextVariable('SLUICE_DOCS_URL', {
+    about: 'Address at which the folder `docs` is published; the console links runbooks there.',
+    optional: true,
+    pattern: /^https?:\/\/[^\s?#]+$/,
+    expected: 'an http or https address such as https://docs.example.org/sluice',
+  })
+  docsUrl?: string;
 
   @IntegerVariable('SLUICE_STORED_RESPONSES_MS', {
     about:

@@ -1,3 +1,4 @@
+import { join, resolve } from 'node:path';
 import { DatabaseConfig } from './base.config.js';
 import {
   ExecutablePayments,
@@ -30,7 +31,7 @@ import {
   type StakeSettings,
   stakeSettingsOf,
 } from './stake.variables.js';
-import { IntegerVariable, PortVariable, TextVariable } from './variable.js';
+import { BooleanVariable, IntegerVariable, PortVariable, TextVariable } from './variable.js';
 
 const oneDayMs = 86_400_000;
 
@@ -81,6 +82,26 @@ export class OpsConfig extends DatabaseConfig {
     max: oneDayMs,
   })
   ledgerVerifyMs!: number;
+
+  @BooleanVariable('SLUICE_MODEL_INSTALLS', {
+    about:
+      'Whether ops installs the models that operators ask for in the console or by the Admin API. Its SLUICE_HOME must be ' +
+      'writable, and the workers must read the same `models` folder. `npm start` turns it on.',
+    default: false,
+  })
+  modelInstalls!: boolean;
+
+  @TextVariable('SLUICE_IMPORT_FOLDER', {
+    about: 'Folder below which models installed that way may name files; default: `import` in SLUICE_HOME.',
+    optional: true,
+    expected: 'a path',
+  })
+  importFolderPath?: string;
+
+  /** Absolute path. */
+  get importFolder(): string {
+    return resolve(this.importFolderPath ?? join(this.home, 'import'));
+  }
 
   @StakeRpcUrl()
   stakeRpcUrl?: string;

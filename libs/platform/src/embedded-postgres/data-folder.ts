@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path';
 import { startCommand, StartRefusal } from '../process/index.js';
 import { adoptFolder } from './folder-rights.js';
 import type { PostgresBinaries, ServerIdentity } from './postgres-binaries.js';
-import { failureReason, workingFolder } from './server-output.js';
+import { failureReason, saysDiskFull, workingFolder } from './server-output.js';
 
 const passwordFile = 'sluice.password';
 export const superuser = 'sluice';
@@ -67,7 +67,14 @@ async function initialize(
   const passwordPath = `${partial}.password`;
   await writeFile(passwordPath, `${password}\n`, { mode: 0o600 });
   if (identity) await chown(passwordPath, identity.uid, identity.gid);
-  await runInitdb(partial, passwordPath, binaries, identity);
+  try {
+    await runInitdb(partial, passwordPath, binaries, identity);
+  } catch (error) {
+    // A half-made database would keep the disk full.
+    await rm(partial, { recursive: true, force: true });
+    await rm(passwordPath, { force: true });
+    throw error;
+  }
   await rename(passwordPath, join(partial, passwordFile));
   await rm(dataFolder, { recursive: true, force: true });
   await rename(partial, dataFolder);
@@ -117,7 +124,16 @@ function initdbRefusal(output: string, folder: string): StartRefusal {
         `(sluice:x:${uid}:0::/:/bin/false), run as a user that has one, or set DATABASE_URL to a server of your own.`,
     );
   }
+  if (saysDiskFull(output)) return fullDisk(folder);
   return new StartRefusal(`The database cannot be created in ${folder}: ${failureReason(output.split('\n'), folder)}`);
+}
+
+/** A refusal for a data folder whose disk has no room for what the server writes when it starts. */
+export function fullDisk(folder: string): StartRefusal {
+  return new StartRefusal(
+    `The disk of ${folder} is full. A new database takes about 100 MB: free some space, or use another home: ` +
+      `SLUICE_HOME=… ${startCommand}`,
+  );
 }
 
 /** The program itself cannot be run: it is for another C library, or its file system allows no programs. */

@@ -2,7 +2,14 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { resolve } from 'node:path';
 import { createServer } from 'node:net';
 import { StartRefusal } from '../process/index.js';
-import { openDataFolder, programRefusal, serverEnvironment, spawnOptionsFor, superuser } from './data-folder.js';
+import {
+  fullDisk,
+  openDataFolder,
+  programRefusal,
+  serverEnvironment,
+  spawnOptionsFor,
+  superuser,
+} from './data-folder.js';
 import { clearLeftOverServer } from './left-over-server.js';
 import {
   locatePostgresBinaries,
@@ -10,7 +17,7 @@ import {
   type ServerIdentity,
   serverIdentity,
 } from './postgres-binaries.js';
-import { failureReason, nameDataFolder } from './server-output.js';
+import { failureReason, nameDataFolder, saysDiskFull } from './server-output.js';
 
 export interface EmbeddedPostgresOptions {
   /** Created and initialized if missing. Only one process may use it at a time. */
@@ -157,6 +164,7 @@ async function untilReady(
     });
     child.once('error', (error) => fail(programRefusal(program, error)));
     child.once('exit', () => {
+      if (saysDiskFull(lastLines.join(' '))) return fail(fullDisk(dataFolder));
       fail(new StartRefusal(`PostgreSQL does not start on ${dataFolder}: ${failureReason(lastLines, dataFolder)}`));
     });
   });

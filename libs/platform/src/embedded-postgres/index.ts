@@ -1,1 +1,2 @@
 export * from './embedded-postgres.js';
+export { saysDiskFull } from './server-output.js';

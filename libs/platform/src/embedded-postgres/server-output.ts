@@ -18,3 +18,8 @@ export function failureReason(lines: readonly string[], dataFolder: string): str
   const text = (reasons.length > 0 ? reasons : said).map((line) => line.replace(prefix, '')).join(' ');
   return nameDataFolder(text, dataFolder).replaceAll(/\s+/g, ' ').slice(-longestReason) || 'no reason given';
 }
+
+/** Whether a program of PostgreSQL failed because it could not write: the disk is full, or a quota is. */
+export function saysDiskFull(output: string): boolean {
+  return /No space left on device|Disk quota exceeded|Check free disk space/.test(output);
+}

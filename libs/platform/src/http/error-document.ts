@@ -2,7 +2,7 @@ import { applyDecorators } from '@nestjs/common';
 import { ApiExtraModels, ApiProperty, ApiResponse } from '@nestjs/swagger';
 import { jsonContent } from './json-content.js';
 
-/* The two error envelopes in the OpenAPI document. */
+/* The error envelopes in the OpenAPI document. */
 
 export class ErrorIssueDocument {
   @ApiProperty({ type: 'string', example: 'too_big' })
@@ -60,6 +60,36 @@ export class OpenaiDetailedError extends OpenaiError {
   issues?: ErrorIssueDocument[];
 }
 
+export class AnthropicErrorObject {
+  @ApiProperty({ type: 'string', example: 'invalid_request_error' })
+  type!: string;
+
+  @ApiProperty({ type: 'string', example: 'temperature must not be greater than 1.' })
+  message!: string;
+}
+
+/** `{type, error, request_id}`: routes that Anthropic also has. */
+export class AnthropicError {
+  @ApiProperty({ type: 'string', enum: ['error'], example: 'error' })
+  type!: 'error';
+
+  @ApiProperty({ type: () => AnthropicErrorObject })
+  error!: AnthropicErrorObject;
+
+  @ApiProperty({ type: 'string', nullable: true, example: '8f3a1b2c4d5e6f70-SLC' })
+  request_id!: string | null;
+}
+
+/** Who else has the route: its clients expect their error object. `standard`: nobody. */
+export type ErrorEnvelope = 'anthropic' | 'openai' | 'standard';
+
+/** Classes of an error, and of one that lists invalid fields. */
+const envelopes = {
+  anthropic: [AnthropicError, AnthropicError],
+  openai: [OpenaiError, OpenaiDetailedError],
+  standard: [StandardError, DetailedError],
+} as const;
+
 const reasons: Record<number, string> = {
   400: 'The request is invalid; the response names the field.',
   401: 'The key is missing, invalid or inactive.',
@@ -77,8 +107,8 @@ const reasons: Record<number, string> = {
 };
 
 /** Declares the error responses of a route in the envelope that its clients expect. */
-export function ApiErrors(envelope: 'openai' | 'standard', statuses: number[]): MethodDecorator & ClassDecorator {
-  const [plain, detailed] = envelope === 'openai' ? [OpenaiError, OpenaiDetailedError] : [StandardError, DetailedError];
+export function ApiErrors(envelope: ErrorEnvelope, statuses: number[]): MethodDecorator & ClassDecorator {
+  const [plain, detailed] = envelopes[envelope];
   return applyDecorators(
     ApiExtraModels(plain, detailed),
     ...statuses.map((status) =>

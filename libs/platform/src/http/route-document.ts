@@ -8,9 +8,10 @@ import {
   ApiProduces,
   ApiResponse,
   type ApiResponseNoStatusOptions,
+  ApiSecurity,
   ApiTags,
 } from '@nestjs/swagger';
-import { ApiErrors } from './error-document.js';
+import { ApiErrors, type ErrorEnvelope } from './error-document.js';
 import { jsonContent, type SchemaClass } from './json-content.js';
 
 type ResponseContent = NonNullable<(ApiResponseNoStatusOptions & { content?: object })['content']>;
@@ -45,9 +46,12 @@ export interface DocumentedRoute {
   /** Statuses of errors. */
   errors: number[];
   /** Default: the standard envelope. */
-  envelope?: 'openai' | 'standard';
-  /** Default: an API key. `inherited` says nothing beside what the document says of all operations, `none` that no key is taken. */
-  security?: 'inherited' | 'none';
+  envelope?: ErrorEnvelope;
+  /**
+   * Default: an API key. `any-key` names both headers for it, `inherited` says nothing beside what the document says of
+   * all operations, `none` that no key is taken.
+   */
+  security?: 'any-key' | 'inherited' | 'none';
   deprecated?: true;
   /** Descriptions of optional request headers, by name. */
   requestHeaders?: Record<string, string>;
@@ -70,7 +74,8 @@ export function ApiRoute(route: DocumentedRoute): MethodDecorator {
   return applyDecorators(
     ApiTags(...tags),
     ...successStatus(responses).map((status) => HttpCode(status)),
-    ...(route.security === undefined ? [ApiBearerAuth('BearerAuth')] : []),
+    ...(route.security === undefined || route.security === 'any-key' ? [ApiBearerAuth('BearerAuth')] : []),
+    ...(route.security === 'any-key' ? [ApiSecurity('ApiKeyAuth')] : []),
     ApiExtraModels(...(body ? [body] : []), ...classes, ...models),
     ApiOperation({
       operationId,

@@ -14,7 +14,7 @@ afterEach(() => {
 /** Serves one request through an `SseWriter` driven by `serve`; resolves to the client's side. */
 async function exchange(
   serve: (writer: SseWriter) => Promise<void>,
-  options = { stalledMs: 60_000, keepAliveMs: 60_000 },
+  options: ConstructorParameters<typeof SseWriter>[1] = { stalledMs: 60_000, keepAliveMs: 60_000 },
 ): Promise<IncomingMessage> {
   const own = createServer((_request, raw) => {
     const request = { responseRecording: null };
@@ -48,6 +48,18 @@ describe('SseWriter', () => {
     expect(await textOf(response)).toBe('data: {}\n\n');
     expect(response.headers).toMatchObject({ 'cf-ray': 'abc', 'content-type': 'text/event-stream; charset=utf-8' });
     expect(states).toEqual([false, true]);
+  });
+
+  it('sends the frame of its format instead of comments', async () => {
+    const response = await exchange(
+      async (writer) => {
+        writer.startKeepAlive();
+        await new Promise((resolve) => setTimeout(resolve, 50));
+        writer.end();
+      },
+      { stalledMs: 60_000, keepAliveMs: 5, keepAlive: 'event: ping\n\n' },
+    );
+    expect(await textOf(response)).toMatch(/^(event: ping\n\n)+$/);
   });
 
   it('sends comments during silence', async () => {

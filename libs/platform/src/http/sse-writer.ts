@@ -7,8 +7,10 @@ import type { ResponseEnding, ResponseRecording } from '../idempotency/index.js'
 export interface SseWriterOptions {
   /** How long one write may wait for a client that reads nothing, in ms. */
   stalledMs: number;
-  /** Silence after which a comment is sent, in ms. */
+  /** Silence after which `keepAlive` is sent, in ms. */
   keepAliveMs: number;
+  /** The frame that keeps a silent connection open. Default: a comment. */
+  keepAlive?: string;
 }
 
 /** How the chunks of a stream become server-sent events. */
@@ -17,6 +19,10 @@ export interface EventFormat {
   frame?(json: string): string;
   /** The chunks of an error after part of the stream was sent; default: one with OpenAI's error object. */
   fail?(error: PlatformError): string[];
+  /** The frame that keeps a silent connection open; default: a comment. */
+  readonly keepAlive?: string;
+  /** The frame behind the last event of a complete response; default: `[DONE]`. */
+  readonly ending?: string;
 }
 
 /**
@@ -54,10 +60,11 @@ export class SseWriter {
     return this.raw.headersSent;
   }
 
-  /** Sends a comment after every `keepAliveMs` of silence; the first one starts the response. */
+  /** Keeps the connection open after every `keepAliveMs` of silence; the first time starts the response. */
   startKeepAlive(): void {
+    const { keepAlive = ': keep-alive\n\n' } = this.options;
     this.keepAlive = setInterval(() => {
-      if (this.writable && !this.raw.writableNeedDrain) this.send(': keep-alive\n\n');
+      if (this.writable && !this.raw.writableNeedDrain) this.send(keepAlive);
     }, this.options.keepAliveMs);
   }
 

@@ -43,7 +43,11 @@ describe('createLogger', () => {
   it('redacts credentials that are logged by mistake', () => {
     const { logger, entries } = recorded();
     logger.info(
-      { headers: { authorization: 'Bearer slk_x' }, caller: { apiKey: 'slk_y' }, job: { payload: 'words' } },
+      {
+        headers: { authorization: 'Bearer slk_x', 'x-api-key': 'slk_z' },
+        caller: { apiKey: 'slk_y' },
+        job: { payload: 'words' },
+      },
       '',
     );
     expect(JSON.stringify(entries)).not.toMatch(/slk_|words/);

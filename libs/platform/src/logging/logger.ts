@@ -15,7 +15,10 @@ export abstract class Logger {}
 const warnLevel = 40;
 
 /** Members that are redacted in case they are logged by mistake. */
-const redacted = ['authorization', 'headers.authorization', '*.authorization', '*.password', '*.apiKey', '*.payload'];
+const redacted = [
+  ...['authorization', 'headers.authorization', '*.authorization', '["x-api-key"]', '*["x-api-key"]'],
+  ...['*.password', '*.apiKey', '*.payload'],
+];
 
 /**
  * Creates a logger of one JSON object per line on stdout: `level` (a word), `time` (ISO), `name`, `msg`. Add

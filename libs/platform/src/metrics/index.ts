@@ -1,2 +1,3 @@
+export * from './alert-rules.js';
 export * from './metrics.js';
 export * from './standard-gauges.js';

@@ -45,6 +45,21 @@ describe('migrate', () => {
     expect(await query('SELECT * FROM second')).toEqual([{ id: 1 }]);
   });
 
+  it('tells a new database from one that is upgraded', async () => {
+    const told: [string, boolean][] = [];
+    const onApplied = (name: string, isNew: boolean) => void told.push([name, isNew]);
+    await writeMigration('1_first', 'SELECT 1;');
+    await writeMigration('2_second', 'SELECT 2;');
+    await migrate({ url: database.url, folder, onApplied });
+    await writeMigration('3_third', 'SELECT 3;');
+    await migrate({ url: database.url, folder, onApplied });
+    expect(told).toEqual([
+      ['1_first', true],
+      ['2_second', true],
+      ['3_third', false],
+    ]);
+  });
+
   it('stores the same checksums as Prisma', async () => {
     await writeMigration('1_first', 'SELECT 1;\n');
     await migrate({ url: database.url, folder });

@@ -13,7 +13,8 @@ export interface MigrateOptions {
   url: string;
   /** Prisma's `migrations` folder; default: that of this project. */
   folder?: string;
-  onApplied?: (name: string) => void;
+  /** `isNew`: the database had none before, so this is not an upgrade. */
+  onApplied?: (name: string, isNew: boolean) => void;
   /** Called when a migration waits for a lock and will be retried. */
   onLocked?: (name: string) => void;
   /** Lock timeout of each try, and pause before the next one, in ms; default: 5 s and 3 s. */
@@ -84,7 +85,7 @@ export async function migrate(options: MigrateOptions): Promise<string[]> {
     const missing = await missingMigrations(client, files);
     for (const file of missing) {
       await applyWhenReady(client, file, options);
-      options.onApplied?.(file.name);
+      options.onApplied?.(file.name, missing.length === files.length);
     }
     return missing.map((file) => file.name);
   } finally {

@@ -13,7 +13,7 @@ import {
   ScalarListField,
   TextField,
 } from '../http/request-fields.js';
-import { findIssues, validateBody } from './find-issues.js';
+import { findIssues, findUnknownMembers, validateBody } from './find-issues.js';
 
 const description = 'A field.';
 
@@ -117,5 +117,28 @@ describe('validateBody', () => {
         expect(findIssues(Drawing, value).map(({ path }) => path[0])).toEqual(theirs);
       }),
     );
+  });
+});
+
+describe('findUnknownMembers', () => {
+  const unknownOf = (value: object) => findUnknownMembers(Drawing, value).map(({ path }) => path);
+
+  it('names members that no class has, nested ones too, and no others', () => {
+    expect(unknownOf({ title: 'x', layer: 2, frame: { visible: true }, tags: [1] })).toEqual([]);
+    const shapes = [
+      { kind: 'label', text: 'a' },
+      { kind: 'circle', radius: 1, colour: 'red' },
+    ];
+    expect(unknownOf({ title: 'x', shapes, frame: { width: 1 }, invented: {} })).toEqual([
+      ['shapes', 1, 'colour'],
+      ['frame', 'width'],
+      ['invented'],
+    ]);
+  });
+
+  it('takes null for absent, and cuts long names', () => {
+    expect(unknownOf({ title: 'x', invented: null })).toEqual([]);
+    expect(unknownOf({ title: 'x', ['n'.repeat(1000)]: 1 })).toEqual([['n'.repeat(64)]]);
+    expect(unknownOf(Object.fromEntries(Array.from({ length: 50 }, (_, index) => [`n${index}`, 1])))).toHaveLength(20);
   });
 });

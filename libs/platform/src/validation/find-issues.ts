@@ -20,6 +20,9 @@ const issueCodes: Record<string, string> = {
   isObject: 'invalid_type',
 };
 
+/** Characters of the name of an unknown member that a message repeats. */
+const maxNameLength = 64;
+
 /** Maximum number of reported issues, so that a body with a million invalid messages stays small to report. */
 const maxIssues = 20;
 
@@ -150,4 +153,44 @@ export function validateBody<T extends object>(type: NewableClass<T>, value: unk
   const issues = findIssues(type, value);
   if (issues.length > 0) throw invalidRequest(issues);
   return value as T;
+}
+
+/**
+ * Returns an issue for every member of a valid value, and of its nested members, that its class has no rule for; null
+ * counts as absent. For routes whose clients must learn what is ignored.
+ */
+export function findUnknownMembers(type: NewableClass, value: unknown): ErrorIssue[] {
+  const issues: ErrorIssue[] = [];
+  if (isPlainObject(value)) collectUnknown(type, value, [], issues);
+  return issues;
+}
+
+function collectUnknown(
+  type: NewableClass,
+  value: Record<string, unknown>,
+  path: (string | number)[],
+  issues: ErrorIssue[],
+): void {
+  const fields = new Map(compile(type).map((field) => [field.property, field]));
+  for (const [name, member] of Object.entries(value)) {
+    if (issues.length >= maxIssues) return;
+    if (member === null || member === undefined) continue;
+    const field = fields.get(name);
+    // Names of unknown members are the client's, so that they are cut.
+    const here = [...path, field === undefined ? name.slice(0, maxNameLength) : name];
+    const message = `${wirePath(here)} is not supported here`;
+    if (field === undefined) issues.push({ code: 'unrecognized_keys', path: here, message });
+    else if (field.nested !== undefined) collectNested(member, field.nested, here, issues);
+  }
+}
+
+function collectNested(member: unknown, choose: NestedClass, path: (string | number)[], issues: ErrorIssue[]): void {
+  const items: [unknown, (string | number)[]][] = Array.isArray(member)
+    ? member.map((item: unknown, position) => [item, [...path, position]])
+    : [[member, path]];
+  for (const [item, place] of items) {
+    if (!isPlainObject(item)) continue;
+    const type = choose(item);
+    if (typeof type === 'function') collectUnknown(type, item, place, issues);
+  }
 }

@@ -66,7 +66,8 @@ export function describeAffinity(world: () => World): void {
         spareSlots = 0,
       }: { handler?: EchoHandler; policy?: Partial<JobPolicy>; spareSlots?: number } = {},
     ) {
-      const mortal = await world().openMortal(name);
+      // A worker takes the jobs of others that it believes lost, so it is patient on a busy machine.
+      const mortal = await world().openMortal(name, { membership: { heartbeatMs: 100, lostAfterMs: 20_000 } });
       const { transport } = mortal;
       await transport.membership.join(() => workerHeartbeat(name, spareSlots));
       const consumer = await transport.consume({
@@ -169,7 +170,7 @@ export function describeAffinity(world: () => World): void {
       const others = [await enqueueFor(api, 'worker-2'), await enqueueFor(api, 'worker-2')];
       // The delay of the job ends, and worker-1, which is idle, puts it off more than once.
       await sleep(1_000);
-      expect(log.runs).toHaveLength(1);
+      expect(log.runs.map(({ worker }) => worker)).toEqual(['worker-2']);
       release.resolve(done);
       for (const envelope of [first, ...others]) await disconnected(api, envelope);
       expect(log.runs.map(({ worker }) => worker)).toEqual(['worker-2', 'worker-2', 'worker-2']);

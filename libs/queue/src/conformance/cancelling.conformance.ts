@@ -18,7 +18,7 @@ export function describeCancelling(world: () => World): void {
     /** Runs until its signal aborts, then reports the usage so far. */
     const untilAborted: EchoHandler = ({ signal }) =>
       new Promise((resolve) => {
-        const stop = () => resolve({ usage, cancelled: true, executionMs: 7 });
+        const stop = () => resolve({ usage, cancelled: true, executionMs: 7, firstTokenMs: 3 });
         if (signal.aborted) stop();
         else signal.addEventListener('abort', stop);
       });
@@ -35,7 +35,9 @@ export function describeCancelling(world: () => World): void {
       await api.cancelBus.cancel(envelope.requestId);
       expect((await reader.next()).value).toMatchObject({ type: 'job-failed', error: { code: 'JOB_CANCELLED' } });
       await until(() => results.length > 0);
-      expect(results).toMatchObject([{ status: 'cancelled', error: { code: 'JOB_CANCELLED' }, usage, executionMs: 7 }]);
+      expect(results).toMatchObject([
+        { status: 'cancelled', error: { code: 'JOB_CANCELLED' }, usage, executionMs: 7, firstTokenMs: 3 },
+      ]);
     });
 
     it('keeps a job from running when the cancel arrived before its pickup', async () => {

@@ -30,7 +30,7 @@ export function describeJobs(world: () => World): void {
         for (let index = 0; index < envelope.payload.count; index += 1) {
           replies.send(delta(`${envelope.payload.text}${index}`));
         }
-        return done;
+        return { ...done, firstTokenMs: 1 };
       });
       const envelope = envelopeFor(api, { payload: { text: 'x', count: 3 }, attempt: 4 });
       const replyStream = api.replies.open(envelope);
@@ -55,6 +55,7 @@ export function describeJobs(world: () => World): void {
           error: null,
           usage,
           executionMs: 1,
+          firstTokenMs: 1,
           finishedAtMs: expect.any(Number),
         },
       ]);

@@ -204,6 +204,8 @@ export interface JobReport {
   cancelled: boolean;
   /** Run time of the engine, in ms. */
   executionMs: number;
+  /** Time from the start of the run to its first token, in ms. Absent: no text, or none before it ended. */
+  firstTokenMs?: number;
   /** Async jobs: ids of the artifacts that are its result. */
   artifacts?: readonly string[];
 }
@@ -235,6 +237,8 @@ export interface JobResult {
   error: WireError | null;
   usage: JobUsage | null;
   executionMs: number;
+  /** As in `JobReport`; also absent in results of older workers. Only for display. */
+  firstTokenMs?: number;
   /** As in `JobReport`. */
   artifacts?: readonly string[];
   /** Pools and process id of the worker, as in `JobStartedEvent.servedBy`. Only for display. */

@@ -38,6 +38,7 @@ interface Decision {
   error: PlatformError | null;
   usage: JobUsage | null;
   executionMs: number;
+  firstTokenMs?: number;
   artifacts?: readonly string[];
 }
 
@@ -96,7 +97,7 @@ export class JobDelivery<Payload extends object> {
     try {
       const report = await handler({ envelope, signal: this.abortController.signal, replies, progress });
       if (!report.cancelled) return { status: 'succeeded', error: null, ...report };
-      return decisionOf(this.abortReason(), report.usage, report.executionMs);
+      return { ...decisionOf(this.abortReason(), report.usage, report.executionMs), ...firstTokenOf(report) };
     } catch (error) {
       const executionMs = this.clock.monotonicMs() - startedAtMs;
       const cause = this.abortController.signal.aborted
@@ -136,7 +137,8 @@ export class JobDelivery<Payload extends object> {
   }
 
   /** Reports the result before the job leaves the queue, however long that takes, because the result is money. */
-  private async report({ status, error, usage, executionMs, artifacts }: Decision): Promise<void> {
+  private async report(decision: Decision): Promise<void> {
+    const { status, error, usage, executionMs, artifacts } = decision;
     const { envelope, failedBefore, servedBy } = this.job;
     const result: JobResult = {
       requestId: envelope.requestId,
@@ -148,6 +150,7 @@ export class JobDelivery<Payload extends object> {
       error: error?.toWire() ?? null,
       usage,
       executionMs: Math.round(executionMs),
+      ...firstTokenOf(decision),
       ...(artifacts === undefined ? {} : { artifacts }),
       ...(servedBy !== undefined && { reportedBy: servedBy }),
       finishedAtMs: this.clock.nowMs(),
@@ -181,6 +184,10 @@ export function workerLost(): PlatformError {
 
 function decisionOf(error: PlatformError, usage: JobUsage | null, executionMs: number): Decision {
   return { status: error.code === 'JOB_CANCELLED' ? 'cancelled' : 'failed', error, usage, executionMs };
+}
+
+function firstTokenOf({ firstTokenMs }: Pick<JobReport, 'firstTokenMs'>): Pick<JobReport, 'firstTokenMs'> {
+  return firstTokenMs === undefined ? {} : { firstTokenMs };
 }
 
 function finalEvent({ status, error, usage }: Decision): JobFinishedEvent | JobFailedEvent {

@@ -4,7 +4,7 @@ import { readEvents } from '../../api/sse-reader.js';
 import { decimalOf } from '../../format/money.js';
 import { RateMeter } from './rate-meter.js';
 
-/** What the model does, as far as the stream tells. */
+/** The state of the model, as far as the stream tells. */
 export type Phase = 'queued' | 'reading' | 'thinking' | 'answering' | 'done' | 'stopped' | 'failed';
 
 export interface ToolCall {
@@ -13,7 +13,7 @@ export interface ToolCall {
   input: string;
 }
 
-/** What is known about an answer so far. */
+/** The part of an answer that is known so far. */
 export interface RunState {
   phase: Phase;
   /** Until the first piece of text or reasoning. */

@@ -1,4 +1,4 @@
-/** What the form for a new key holds: texts, as typed. */
+/** The fields of the form for a new key: texts, as typed. */
 export interface KeyForm {
   description: string;
   apiKeyType: 'INFERENCE' | 'ADMIN';

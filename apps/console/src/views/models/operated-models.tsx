@@ -1,7 +1,10 @@
 import type { JSX } from 'preact';
+import { useEffect, useState } from 'preact/hooks';
+import type { Page } from '../../api/admin-responses.js';
 import { getJson } from '../../api/client.js';
+import type { InstallationRow } from '../../api/installation-responses.js';
 import type { ModelRow } from '../../api/operations-responses.js';
-import { useQuery } from '../../api/use-query.js';
+import { type Query, useQuery } from '../../api/use-query.js';
 import { useTask } from '../../api/use-task.js';
 import { Badge } from '../../components/badge.js';
 import { ConfirmButton } from '../../components/confirm-button.js';
@@ -9,15 +12,32 @@ import { PlaceLink } from '../../components/place-link.js';
 import { Failure, QueryView } from '../../components/states.js';
 import { type Column, Table } from '../../components/table.js';
 import { formatBytes } from '../../format/numbers.js';
+import { AddModel } from './add-model.js';
 import type { ChangeModel } from './change-model.js';
+import { Installations } from './installations.js';
 import { PlaceForm } from './place-form.js';
 import { PriceList } from './price-list.js';
+import { isOpen } from './progress-text.js';
 
 const refreshMs = 5000;
+/** While a model is being installed. */
+const followMs = 1000;
+const latest = { limit: 20 };
+
+/** The latest installations, asked for more often while one is open. */
+function useInstallations(): Query<Page<InstallationRow>> {
+  const [isFollowed, setFollowed] = useState(false);
+  const path = 'api/admin/v1/model_installations';
+  const query = useQuery<Page<InstallationRow>>(path, { query: latest, refreshMs: isFollowed ? followMs : refreshMs });
+  const hasOpen = query.data?.data.some(isOpen) ?? false;
+  useEffect(() => setFollowed(hasOpen), [hasOpen]);
+  return query;
+}
 
 /** Every model of the registry: where it is placed, which workers serve it, and why it is not served. */
 export function OperatedModels(): JSX.Element {
   const models = useQuery<{ data: ModelRow[] }>('api/admin/v1/models', { refreshMs });
+  const installations = useInstallations();
   const task = useTask<unknown>();
   const change: ChangeModel = (id, action, options) => {
     task.run(async (signal) => {
@@ -28,10 +48,8 @@ export function OperatedModels(): JSX.Element {
   };
   return (
     <>
-      <p class="weak">
-        Models are added with <code>npx sluice models add</code> and <code>npx sluice models pull</code> on a machine
-        that has the model store. They appear here by themselves.
-      </p>
+      <AddModel onAdded={installations.reload} />
+      <Installations query={installations} />
       {task.error !== null && <Failure error={task.error} />}
       <QueryView query={models}>
         {({ data }) => (

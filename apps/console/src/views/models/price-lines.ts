@@ -1,7 +1,7 @@
 import { decimalOf, formatMoney } from '../../format/money.js';
 
 const perToken = '1M tokens';
-/** What a price of a type of models is for. A name such as `per_audio_second` says it itself. */
+/** The unit that a price of a type of models is for. A name such as `per_audio_second` says it itself. */
 const units: Record<string, string> = {
   text: perToken,
   embedding: perToken,

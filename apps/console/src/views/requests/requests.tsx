@@ -107,7 +107,8 @@ function requestColumns(filters: Filters): Column<RequestRow>[] {
     { title: 'Type', cell: ({ type }) => type, sort: ({ type }) => type },
     { title: 'State', cell: (row) => <StateCell row={row} />, sort: ({ state }) => state },
     number('Queued', ({ queuedMs }) => queuedMs, formatDuration),
-    number('Worker', ({ executionMs }) => executionMs, formatDuration),
+    number('First token', ({ firstTokenMs }) => firstTokenMs, formatDuration),
+    number('Execution', ({ executionMs }) => executionMs, formatDuration),
     number('Total', ({ totalMs }) => totalMs, formatDuration),
     { ...number('Prompt', ({ promptTokens }) => promptTokens, formatCount), cell: promptText },
     number('Output', ({ completionTokens }) => completionTokens, formatCount),
@@ -117,6 +118,7 @@ function requestColumns(filters: Filters): Column<RequestRow>[] {
       sort: ({ spend }) => (spend === null ? null : parseNanos(spend)),
       isNumber: true,
     },
+    { title: 'Worker', cell: ({ worker }) => worker ?? '–', sort: ({ worker }) => worker },
   ];
 }
 

@@ -14,7 +14,7 @@ const document: DocumentedRoute = {
   summary: 'Show balances and the entries of the ledger',
   description: 'What the account can spend, what open requests have reserved, and every entry, newest first.',
   responses: { 200: { json: AdminBillingResponse } },
-  errors: adminErrors,
+  errors: [...adminErrors, 504],
 };
 
 const BillingRoute = (): MethodDecorator => applyDecorators(ApiRoute(document), PageQuery());

@@ -1,41 +1,18 @@
-import { Controller, Get } from '@nestjs/common';
-import { ApiProperty } from '@nestjs/swagger';
+import { Controller, Get, Inject } from '@nestjs/common';
 import { LedgerService } from '#billing';
 import { type ReadinessReport, Readiness, serviceVersion } from '#platform/health';
+import { ApiConfig } from '#platform/config';
 import { Access, ApiRoute, type DocumentedRoute } from '#platform/http';
 import { adminErrors, adminRoute } from '../admin.document.js';
-
-export class DependencyResponse {
-  @ApiProperty({ type: 'string', example: 'database' }) name!: string;
-  @ApiProperty({ type: 'boolean' }) ok!: boolean;
-  @ApiProperty({ type: 'string', nullable: true, description: 'What is wrong, where the service can say so.' })
-  detail!: string | null;
-}
-
-export class LedgerFindingResponse {
-  @ApiProperty({ type: 'string', example: 'wrongBalances' }) check!: string;
-  @ApiProperty({ type: 'integer', description: 'Must be 0.' }) count!: number;
-}
-
-export class LedgerHealthResponse {
-  @ApiProperty({ type: 'string', format: 'date-time' }) verifiedAt!: string;
-  @ApiProperty({ type: 'integer', minimum: 0 }) tookMs!: number;
-  @ApiProperty({ type: 'boolean', description: 'Nothing is broken.' }) ok!: boolean;
-  @ApiProperty({ type: () => LedgerFindingResponse, isArray: true }) findings!: LedgerFindingResponse[];
-}
-
-export class HealthResponse {
-  @ApiProperty({ type: 'string', description: 'Of the replica that answered.' }) version!: string;
-  @ApiProperty({ type: () => DependencyResponse, isArray: true }) dependencies!: DependencyResponse[];
-  @ApiProperty({ type: () => LedgerHealthResponse, nullable: true, description: 'Null: ops has not verified it yet.' })
-  ledger!: LedgerHealthResponse | null;
-}
+import { AlertsService } from './alerts.service.js';
+import { presentAlerts } from './alerts.presenter.js';
+import { type DependencyResponse, HealthResponse, type LedgerHealthResponse } from './health.response.js';
 
 const document: DocumentedRoute = {
   ...adminRoute,
   operationId: 'getAdminHealth',
-  summary: 'Show what the service depends on, and the latest verification of the ledger',
-  description: 'For operators. The metrics and alerts of the service say more (docs/operate/operations.md).',
+  summary: 'Show dependencies, the latest verification of the ledger, and alerts',
+  description: 'For operators. Alerts are those whose figures an api has; Prometheus judges all.',
   responses: { 200: { json: HealthResponse } },
   errors: adminErrors,
 };
@@ -47,6 +24,8 @@ export class AdminHealthController {
   constructor(
     private readonly readiness: Readiness,
     private readonly ledger: LedgerService,
+    private readonly alerts: AlertsService,
+    @Inject(ApiConfig) private readonly config: Pick<ApiConfig, 'docsUrl'>,
   ) {}
 
   @Get()
@@ -56,7 +35,8 @@ export class AdminHealthController {
     const report = await this.readiness.dependencies();
     // Without the database there is no verification to show, and the dependencies say why.
     const ledger = report.checks['database'] === 'ok' ? await this.ledgerHealth() : null;
-    return { version: this.version, dependencies: dependenciesOf(report), ledger };
+    const alerts = presentAlerts(await this.alerts.report(report), this.config.docsUrl);
+    return { version: this.version, dependencies: dependenciesOf(report), ledger, alerts };
   }
 
   private async ledgerHealth(): Promise<LedgerHealthResponse | null> {

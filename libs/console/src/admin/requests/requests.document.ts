@@ -1,7 +1,7 @@
 import { applyDecorators } from '@nestjs/common';
 import { ApiParam, ApiQuery } from '@nestjs/swagger';
 import { ApiRoute, type DocumentedRoute } from '#platform/http';
-import { adminErrors, adminRoute, DayRangeQuery, PageQuery, ScopeQuery } from '../admin.document.js';
+import { adminErrors, adminRoute, DayRangeQuery, KeyAndModelQuery, PageQuery, ScopeQuery } from '../admin.document.js';
 import { RequestDetailResponse, RequestListResponse, requestStates } from './requests.response.js';
 
 const listDocument: DocumentedRoute = {
@@ -38,13 +38,7 @@ export const RequestListRoute = (): MethodDecorator =>
       schema: { type: 'string', enum: [...requestStates] },
       description: 'One state.',
     }),
-    ApiQuery({
-      name: 'key',
-      required: false,
-      schema: { type: 'string', format: 'uuid' },
-      description: 'The id of one key.',
-    }),
-    ApiQuery({ name: 'model', required: false, schema: { type: 'string', maxLength: 200 }, description: 'One model.' }),
+    KeyAndModelQuery(),
     ScopeQuery(),
     DayRangeQuery(),
   );

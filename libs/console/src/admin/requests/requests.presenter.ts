@@ -8,6 +8,7 @@ const decimals = 9;
 export function presentRow(row: RequestRow, nowMs: number): RequestRowResponse {
   const { createdAt, startedAt, finishedAt } = row;
   const endMs = finishedAt?.getTime() ?? nowMs;
+  const queuedMs = between(createdAt, startedAt?.getTime() ?? endMs);
   return {
     id: row.requestId,
     queueId: row.queueId,
@@ -20,7 +21,9 @@ export function presentRow(row: RequestRow, nowMs: number): RequestRowResponse {
     attempt: row.attempt,
     createdAt: createdAt.toISOString(),
     finishedAt: finishedAt?.toISOString() ?? null,
-    queuedMs: between(createdAt, startedAt?.getTime() ?? endMs),
+    worker: row.worker,
+    queuedMs,
+    firstTokenMs: row.firstTokenMs === null ? null : queuedMs + row.firstTokenMs,
     executionMs: row.executionMs,
     totalMs: between(createdAt, endMs),
     promptTokens: row.promptTokens,

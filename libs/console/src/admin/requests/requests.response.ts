@@ -29,7 +29,18 @@ export class RequestRowResponse {
   @ApiProperty({ ...ms, description: 'How often it was delivered to a worker.' }) attempt!: number;
   @ApiProperty(time) createdAt!: string;
   @ApiProperty({ ...time, nullable: true }) finishedAt!: string | null;
+  @ApiProperty({
+    type: 'string',
+    nullable: true,
+    example: 'default/worker-3f0c',
+    description: 'Pools and id of the worker that ran it; null while it is open, and where none did.',
+  })
+  worker!: string | null;
+
   @ApiProperty({ ...ms, description: 'From its admission until a worker took it, or until now.' }) queuedMs!: number;
+  @ApiProperty({ ...count, description: 'From its admission until its first token; null while it is open.' })
+  firstTokenMs!: number | null;
+
   @ApiProperty({ ...count, description: 'On the worker.' }) executionMs!: number | null;
   @ApiProperty({ ...ms, description: 'From its admission until it ended, or until now.' }) totalMs!: number;
   @ApiProperty(count) promptTokens!: number | null;

@@ -2,7 +2,7 @@ import { applyDecorators } from '@nestjs/common';
 import { ApiQuery } from '@nestjs/swagger';
 import { usageGroupings } from '#billing/usage';
 import { ApiRoute, type DocumentedRoute } from '#platform/http';
-import { adminErrors, adminRoute, DayRangeQuery, ScopeQuery } from '../admin.document.js';
+import { adminErrors, adminRoute, DayRangeQuery, KeyAndModelQuery, ScopeQuery } from '../admin.document.js';
 import { AdminUsageResponse } from './usage.response.js';
 
 const usageDocument: DocumentedRoute = {
@@ -29,13 +29,7 @@ const csvDocument: DocumentedRoute = {
 };
 
 const parameters = [
-  ApiQuery({
-    name: 'key',
-    required: false,
-    schema: { type: 'string', format: 'uuid' },
-    description: 'The id of one key.',
-  }),
-  ApiQuery({ name: 'model', required: false, schema: { type: 'string', maxLength: 200 }, description: 'One model.' }),
+  KeyAndModelQuery(),
   ApiQuery({
     name: 'groupBy',
     required: false,

@@ -103,6 +103,9 @@ function cut<Item>(items: readonly Item[], size: number): Item[][] {
   return Array.from({ length: Math.ceil(items.length / size) }, (_, index) => items.slice(index * size).slice(0, size));
 }
 
+/** Models with layers that do not attend. */
+const withStates = ['lfm2', 'qwen35', 'qwen35-moe'];
+
 describe.each(Object.keys(models))('a tiny %s converted from GGUF', (name) => {
   const { texts } = models[name] as KnownModel;
   const [long] = texts as [Known];
@@ -131,10 +134,11 @@ describe.each(Object.keys(models))('a tiny %s converted from GGUF', (name) => {
   });
 
   it('computes them behind a reused prefix', async () => {
-    const first = decoder.openRow();
-    await decoder.prefill([{ row: first, tokenIds: Int32Array.from(long.promptIds), final: true }], 'none');
-    const kept = decoder.retain(first);
-    const length = Math.floor(long.promptIds.length * 0.7);
+    const kept = decoder.retain(await readInChunks(decoder, long.promptIds, 7));
+    const wanted = Math.floor(long.promptIds.length * 0.7);
+    const length = kept.copyableLength(wanted);
+    // A state is kept at the end of a chunk only.
+    expect(length).toBe(withStates.includes(name) ? wanted - (wanted % 7) : wanted);
     const row = decoder.openRow();
     decoder.copyPrefix({ from: kept, to: row, length });
     await expectAlone(decoder, row, long, [long.promptIds.slice(length)]);
@@ -153,8 +157,12 @@ describe.each(Object.keys(models))('a tiny %s converted from GGUF', (name) => {
     for (const listener of listeners) await listener.done;
     expect(listeners.map(({ tokens }) => tokenizer.decode(tokens))).toEqual(texts.map(({ text }) => text));
   });
+});
 
-  it('computes them in the layout for other runtimes', async () => {
+describe.each(Object.keys(models).filter((name) => !withStates.includes(name)))('a tiny %s', (name) => {
+  it('computes the logits of the reference in the layout for other runtimes', async () => {
+    const { texts } = models[name] as KnownModel;
+    const [long] = texts as [Known];
     const concat = await openTiny(name, 'concat');
     await expectAlone(concat, concat.openRow(), long, cut(long.promptIds, 20));
     await concat.close();

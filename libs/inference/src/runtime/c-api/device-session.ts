@@ -20,19 +20,30 @@ const allOptimizations = 99;
 const deviceAllocator = 0;
 const defaultMemory = 0;
 
-/** Names of providers in the C API. */
-const providerNames: Record<string, string> = { webgpu: 'WebGPU', cuda: 'CUDA' };
+/**
+ * Devices that are run through the C API, with the names of the provider and of its memory there. CUDA is not among them:
+ * it has a function of its own to be added with, and has not been tried that way on a device.
+ */
+const devices = new Map([['webgpu', { provider: 'WebGPU', memory: 'WebGPU_Buffer' }]]);
 
-/** Names of the memory of providers, where it is not that of the processor. */
-const memoryNames: Record<string, string> = { webgpu: 'WebGPU_Buffer', cuda: 'Cuda' };
+/** Whether a provider is a device that is run through the C API. */
+export function isDevice(provider: string): boolean {
+  return devices.has(provider);
+}
+
+/** A tensor over the memory of `data`. Who holds it keeps that memory from being collected while the runtime reads it. */
+interface HostTensor {
+  value: Pointer;
+  data: ArrayBufferView;
+}
 
 const typeNames = new Map<number, TensorType>(
   Object.entries(elementTypes).map(([name, code]) => [code, name as TensorType]),
 );
 
 /**
- * A graph in the runtime through its C API. Unlike those of `BindingSession`, `open` and `run` leave the event loop free: the runtime
- * works in a thread of libuv's pool. Handles are released with the session; those of a run, with the run.
+ * A graph in the runtime through its C API. Unlike those of `BindingSession`, `open` and `run` leave the event loop free:
+ * the runtime works in a thread of libuv's pool. Handles are released with the session; those of a run, with the run.
  */
 export class DeviceSession implements GraphSession {
   readonly inputs: readonly TensorDescription[];
@@ -55,11 +66,11 @@ export class DeviceSession implements GraphSession {
   ) {
     this.inputs = this.describe('Input');
     this.outputs = this.describe('Output');
-    const memoryName = memoryNames[provider];
+    const device = devices.get(provider);
     this.deviceMemory =
-      memoryName === undefined
+      device === undefined
         ? api.create('CreateCpuMemoryInfo', deviceAllocator, defaultMemory)
-        : api.create('CreateMemoryInfo', memoryName, deviceAllocator, 0, defaultMemory);
+        : api.create('CreateMemoryInfo', device.memory, deviceAllocator, 0, defaultMemory);
   }
 
   /**
@@ -128,16 +139,18 @@ export class DeviceSession implements GraphSession {
     fetches: readonly string[],
   ): Promise<Record<string, GraphTensor>> {
     const { api } = this;
-    const inputs: Pointer[] = [];
+    const inputs: HostTensor[] = [];
     const outputs: (Pointer | null)[] = fetches.map(() => null);
     try {
       const names = Object.keys(feeds);
-      for (const name of names) inputs.push(this.valueOf(name, feeds[name] as GraphTensor));
-      const called = [this.session, null, names, inputs, names.length, fetches, fetches.length, outputs];
+      for (const name of names) inputs.push(this.hostTensor(name, feeds[name] as GraphTensor));
+      const values = inputs.map(({ value }) => value);
+      const called = [this.session, null, names, values, names.length, fetches, fetches.length, outputs];
       await api.callInThread('Run', ...called);
       return Object.fromEntries(fetches.map((name, index) => [name, this.read(outputs[index] as Pointer)]));
     } finally {
-      for (const value of [...inputs, ...outputs]) if (value !== null) api.release('value', value);
+      for (const { value } of inputs) api.release('value', value);
+      for (const value of outputs) if (value !== null) api.release('value', value);
     }
   }
 
@@ -149,13 +162,13 @@ export class DeviceSession implements GraphSession {
   ): Promise<Record<string, GraphTensor>> {
     const { api, session } = this;
     const binding = api.create('CreateIoBinding', session);
-    const inputs: Pointer[] = [];
+    const inputs: HostTensor[] = [];
     let values: Pointer[] = [];
     try {
       for (const [name, tensor] of Object.entries(feeds)) {
         const held = isKept(tensor) ? this.kept.get(tensor) : undefined;
-        if (held === undefined) inputs.push(this.valueOf(name, tensor));
-        api.call('BindInput', binding, name, held ?? inputs.at(-1));
+        if (held === undefined) inputs.push(this.hostTensor(name, tensor));
+        api.call('BindInput', binding, name, held ?? inputs.at(-1)?.value);
       }
       for (const name of fetches) {
         api.call('BindOutputToDevice', binding, name, kept.has(name) ? this.deviceMemory : this.hostMemory);
@@ -172,7 +185,8 @@ export class DeviceSession implements GraphSession {
       );
     } finally {
       const held = new Set(this.kept.values());
-      for (const value of [...inputs, ...values]) if (!held.has(value)) api.release('value', value);
+      for (const { value } of inputs) api.release('value', value);
+      for (const value of values) if (!held.has(value)) api.release('value', value);
       api.release('binding', binding);
     }
   }
@@ -209,10 +223,10 @@ export class DeviceSession implements GraphSession {
     const { api, kept } = this;
     const value = kept.get(tensor);
     if (value === undefined) throw new Error('the tensor was released');
-    if (memoryNames[this.provider] === undefined) return this.read(value).data as TensorData;
+    if (!isDevice(this.provider)) return this.read(value).data as TensorData;
     const count = tensor.dims.reduce((product, size) => product * size, 1);
     const data = arrayOf(tensor.type, new ArrayBuffer(count * bytesPerElement(tensor.type)));
-    const target = this.valueOf('copy', { ...tensor, data });
+    const { value: target } = this.hostTensor('copy', { ...tensor, data });
     try {
       api.call('CopyTensors', api.env, [value], [target], null, 1);
     } finally {
@@ -223,14 +237,15 @@ export class DeviceSession implements GraphSession {
     return data;
   }
 
-  /** A tensor over the data of a feed, which the caller keeps during the run. */
-  private valueOf(name: string, { type, data, dims }: GraphTensor): Pointer {
+  /** Returns a tensor over the data of a feed. */
+  private hostTensor(name: string, { type, data, dims }: GraphTensor): HostTensor {
     const code = (elementTypes as Partial<Record<string, number>>)[type];
     if (code === undefined || !ArrayBuffer.isView(data)) throw new Error(`${name}: there are no tensors of ${type}`);
     this.bytesIn += data.byteLength;
     const shape = BigInt64Array.from(dims.map(BigInt));
     const memory = this.hostMemory;
-    return this.api.create('CreateTensorWithDataAsOrtValue', memory, data, data.byteLength, shape, dims.length, code);
+    const described = [memory, data, data.byteLength, shape, dims.length, code];
+    return { value: this.api.create('CreateTensorWithDataAsOrtValue', ...described), data };
   }
 
   private read(value: Pointer): GraphTensor {
@@ -301,6 +316,6 @@ function applySettings(api: OrtApi, settings: Pointer, options: SessionOptions):
 }
 
 function appendProvider(api: OrtApi, settings: Pointer, provider: string): void {
-  const name = providerNames[provider] ?? provider;
+  const name = devices.get(provider)?.provider ?? provider;
   api.call('SessionOptionsAppendExecutionProvider', settings, name, [], [], 0);
 }

@@ -14,6 +14,7 @@ import { ChatResolver } from './chat/chat.resolver.js';
 import { ChatStarter } from './chat/chat.starter.js';
 import { CompletionsController } from './completions/completions.controller.js';
 import { SystemPrompts } from './chat/chat.system-prompt.js';
+import { PromptCounter } from './chat/prompt-counter.js';
 import { AdaptedParts } from './inputs/adapted-parts.js';
 import { ChatImages } from './inputs/chat-images.js';
 import { ChatInputs, partReaders } from './inputs/chat-inputs.js';
@@ -22,10 +23,11 @@ import { FilePartReader } from './inputs/file-reader.js';
 import { InputAdapters } from './inputs/input-adapters.js';
 import type { PartReader } from './inputs/part-reader.js';
 import { ChatWeb } from './web/chat-web.js';
+import { MessagesController } from './messages/messages.controller.js';
+import { MessagesService } from './messages/messages.service.js';
 import { PassageScores } from './web/passage-scores.js';
 import { WebDecision } from './web/web-decision.js';
 import { WebLookup } from './web/web-lookup.js';
-import { PromptCounter } from './responses/prompt-counter.js';
 import { ResponsesController } from './responses/responses.controller.js';
 import { ResponseHistory } from './responses/response-history.js';
 import { ResponsesService } from './responses/responses.service.js';
@@ -35,7 +37,13 @@ import { StoredResponsesController } from './responses/stored-responses.controll
 /** The routes of chat. The process provides an `InputTranscriber`, an `ImageDescriber` and a `TextEmbedder`. */
 @Module({
   imports: [GatewayModule, CharactersModule, DocumentsModule, EgressModule, WebModule],
-  controllers: [ChatController, CompletionsController, ResponsesController, StoredResponsesController],
+  controllers: [
+    ChatController,
+    CompletionsController,
+    ResponsesController,
+    StoredResponsesController,
+    MessagesController,
+  ],
   providers: [
     AdaptedParts,
     ChatImages,
@@ -56,6 +64,7 @@ import { StoredResponsesController } from './responses/stored-responses.controll
     ResponsesOptions,
     ResponsesService,
     ResponseHistory,
+    MessagesService,
     {
       provide: SystemPrompts,
       inject: [ApiConfig, Logger],

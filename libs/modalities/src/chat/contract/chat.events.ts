@@ -65,6 +65,8 @@ export interface ChoiceFinishedEvent extends ReplyEvent {
   type: 'choice-finished';
   index: number;
   finishReason: 'stop' | 'length' | 'tool_calls';
+  /** The stop string that ended the text; absent if none did, and from workers of an older version. */
+  stopString?: string;
 }
 
 export type ChatEvent =

@@ -7,6 +7,7 @@ export const warningCodes = [
   'schema_keywords_ignored',
   'schema_relaxed',
   'schema_violated',
+  'reduced_to_model',
 ] as const;
 
 /** What of the request was left out, or what the response does not keep. */

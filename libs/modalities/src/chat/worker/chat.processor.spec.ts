@@ -84,6 +84,18 @@ describe('ChatProcessor', () => {
     });
   });
 
+  it.each([true, false])(
+    'measures the time to the first token, also of a whole response (stream: %s)',
+    async (isStream) => {
+      const ready: RunEvent = { type: 'prompt-ready', promptTokens: 4, cachedTokens: 0 };
+      const { report } = await process(new ScriptedRunner([[ready], [delta('a')], [finished]]), {}, isStream);
+      expect(report.firstTokenMs).toEqual(expect.any(Number));
+      expect(report.firstTokenMs).toBeLessThanOrEqual(report.executionMs);
+      const silent = await process(new ScriptedRunner([[ready], [finished]]), {}, isStream);
+      expect(silent.report).not.toHaveProperty('firstTokenMs');
+    },
+  );
+
   it('asks for the format of the job, in which a tag of thinking is text', async () => {
     const runner = new ScriptedRunner([[delta('"<think>')], [delta('a"')], [finished]]);
     const schema = { type: 'string' };

@@ -17,6 +17,7 @@ import {
 import type { ChatImageReader } from './chat-image.reader.js';
 import { continuePrompts } from './continue-prompts.js';
 import { MergedEvents } from './merged-events.js';
+import { RunClock } from './run-clock.js';
 import { ToolChannel } from './tool-channel.js';
 import { toolUseOf } from './tool-use.js';
 
@@ -30,7 +31,7 @@ export class ChatProcessor {
   /** Rejects with the host's `PlatformError`. A cancelled job resolves, with what it generated. */
   async process(job: RunningJob<ChatJobPayload>): Promise<JobReport> {
     if (job.envelope.payload.prompts !== undefined) return await continuePrompts(this.runner, job);
-    const startedAt = performance.now();
+    const clock = new RunClock();
     const { payload, stream: isStream } = job.envelope;
     const isWhole = isStream === false;
     let stream = new ChatEventStream(payload);
@@ -39,6 +40,7 @@ export class ChatProcessor {
     const started: JobStartedEvent = { type: 'job-started' };
     const accepted = { type: 'job-accepted' } as const;
     const onRestart = () => {
+      clock.startAgain();
       stream = new ChatEventStream(payload);
       merged = new MergedEvents();
       job.replies.send(started);
@@ -51,6 +53,7 @@ export class ChatProcessor {
       signal: job.signal,
       onRestart: isWhole ? onRestart : undefined,
       onEvents: (events) => {
+        clock.see(events);
         if (events.some(({ type }) => type === 'constraint-ready')) job.replies.send(accepted);
         const sent = events.flatMap((event) => stream.translate(event));
         send(isWhole ? merged.add(sent) : sent);
@@ -60,7 +63,7 @@ export class ChatProcessor {
     return {
       usage: { ...usage, reasoningTokens: stream.reasoningTokens ?? usage.reasoningTokens, units: webUnitsOf(payload) },
       cancelled,
-      executionMs: Math.round(performance.now() - startedAt),
+      ...clock.report(),
     };
   }
 }

@@ -4,6 +4,7 @@ import { noTokens, PlatformError, type TokenUsage } from '#common';
 import type { JobReport, RunningJob } from '#queue';
 import type { ChatEvent, ChatJobPayload, ChatJobPrompt } from '../contract/index.js';
 import { MergedEvents } from './merged-events.js';
+import { RunClock } from './run-clock.js';
 
 /** A request with many prompts shares the model with others: no more of them run at once. */
 const promptsAtOnce = 4;
@@ -23,7 +24,6 @@ export async function continuePrompts(
   runner: TextGenerationRunner,
   job: RunningJob<ChatJobPayload>,
 ): Promise<JobReport> {
-  const startedAt = performance.now();
   const { requestId, payload } = job.envelope;
   const { prompts = [], n } = payload;
   const failure = new AbortController();
@@ -45,12 +45,13 @@ export async function continuePrompts(
   return {
     usage: run.usage,
     cancelled: run.cancelled || job.signal.aborted,
-    executionMs: Math.round(performance.now() - startedAt),
+    ...run.clock.report(),
   };
 }
 
 class PromptRun {
   readonly usage: TokenUsage = { ...noTokens };
+  readonly clock = new RunClock();
   cancelled = false;
   private isAnnounced = false;
 
@@ -69,6 +70,7 @@ class PromptRun {
       signal: this.signal,
       onRestart: isWhole ? () => (held = []) : undefined,
       onEvents: (events) => {
+        this.clock.see(events);
         const translated = events.flatMap((event) => this.translate(numbered, event));
         if (isWhole) held.push(...translated);
         else this.send(translated);

@@ -3,7 +3,8 @@ import { InputFile } from '../input-file.js';
 import { invalidFile } from '../invalid-file.js';
 import type { BertLayerNames, BertShape, BertWeights } from './bert-encoder.js';
 import type { ClassifierHead } from './classifier-head.js';
-import { configFile, type EncoderConfig, EncoderSettings } from './encoder-config.js';
+import { type ModelFiles, readJsonObject } from '../safetensors/model-files.js';
+import { configFile, EncoderSettings } from './encoder-config.js';
 import { SafetensorsFile } from './safetensors-file.js';
 
 const weightsFile = 'model.safetensors';
@@ -86,10 +87,10 @@ export type BertFiles = BertModel<SafetensorsFile>;
 /**
  * Opens `model.safetensors` or its shards, and reads `config.json` of one of the types. Throws `INVALID_MODEL` if they do not match.
  */
-export async function openBertFiles(folder: string, types: readonly string[] = ['bert']): Promise<BertFiles> {
-  const settings = new EncoderSettings(await readJson<EncoderConfig>(folder, configFile));
-  kindOf(settings, types);
-  const source = await SafetensorsFile.open(folder);
+export async function openBertFiles(files: ModelFiles, types: readonly string[] = ['bert']): Promise<BertFiles> {
+  const settings = new EncoderSettings(await readJsonObject(files, configFile));
+  shapeOf(settings, kindOf(settings, types));
+  const source = await SafetensorsFile.of(files);
   try {
     return readBert(settings, source, types);
   } catch (error) {

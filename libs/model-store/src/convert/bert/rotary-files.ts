@@ -1,3 +1,4 @@
+import type { ModelFiles } from '../safetensors/model-files.js';
 import type { ClassifierHead } from './classifier-head.js';
 import { checkOneScore, checkSizes, type EncoderTensors, findPrefix } from './bert-files.js';
 import type { EncoderSettings } from './encoder-config.js';
@@ -155,9 +156,9 @@ export interface RotaryModel<Source extends EncoderTensors> {
 export type RotaryFiles = RotaryModel<SafetensorsFile>;
 
 /** Opens `model.safetensors` of one of these types. Throws `INVALID_MODEL` if it does not match the settings. */
-export async function openRotaryFiles(folder: string, settings: EncoderSettings): Promise<RotaryFiles> {
+export async function openRotaryFiles(files: ModelFiles, settings: EncoderSettings): Promise<RotaryFiles> {
   shapeOf(settings, kindOf(settings));
-  const source = await SafetensorsFile.open(folder);
+  const source = await SafetensorsFile.of(files);
   try {
     return readRotary(settings, source);
   } catch (error) {

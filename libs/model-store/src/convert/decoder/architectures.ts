@@ -1,4 +1,4 @@
-import type { LayerPart, QueryKeyNorm } from './decoder-shape.js';
+import type { LayerPart, Mixer, QueryKeyNorm } from './decoder-shape.js';
 import type { RotaryPairs } from './decoder-source.js';
 
 /**
@@ -21,6 +21,8 @@ export interface Architecture {
   activation?: 'gelu-tanh';
   /** Kind of the norms of queries and keys, if the file has them; default `head`. */
   queryKeyNorm?: QueryKeyNorm;
+  /** These norms follow the rotation. */
+  normsRotated?: true;
   /** Embeddings are multiplied by the root of their size. */
   scaledEmbedding?: true;
   /** The file's `logit_scale` divides the logits; default: it multiplies them. */
@@ -35,14 +37,21 @@ export interface Architecture {
   windowSize?: number;
   /** Layers with a window rotate without the file's scaling, by this base or the file's. */
   windowRotary?: { base?: number };
-  /** Layers that do not rotate: every n-th, or those that see the whole context. */
-  unrotated?: { every: number } | 'whole-context';
+  /**
+   * Layers that do not rotate: every n-th, or those that see the whole context; `beside-windows`: the latter in a model
+   * that has windows.
+   */
+  unrotated?: { every: number } | 'whole-context' | 'beside-windows';
   /** Every token sees the whole text: the model gives embeddings, and writes none. */
   bidirectional?: true;
   /** Present: the model may have experts, or must have them. */
   experts?: 'allowed' | 'required';
-  /** One expert more computes every token. */
-  sharedExpert?: true;
+  /** One expert more computes every token; `weighted`: times a sigmoid of its own router. */
+  sharedExpert?: 'plain' | 'weighted';
+  /** Scores of experts are sigmoids, unless the source says otherwise. */
+  sigmoidRouter?: true;
+  /** A learned bias of each expert counts when experts are chosen. */
+  selectionBias?: true;
   /** The weights of the chosen experts are those among all, unless the source says otherwise. */
   plainExpertWeights?: true;
   /** Sinks, biases and clamps of gpt-oss. */
@@ -52,6 +61,12 @@ export interface Architecture {
   plainYarn?: true;
   /** The range of pairs that YaRN scales has exact instead of whole bounds. */
   exactYarn?: true;
+  /** What layers without keys and values have in place of attention; absent: every layer attends. */
+  mixer?: Mixer['kind'];
+  /** Queries come with a gate for the output of attention. */
+  outputGate?: true;
+  /** Name of the norm before the output layer, if it is not `output_norm`. */
+  finalNorm?: string;
   /** Names of tensors that other architectures use for something else. */
   tensorNames?: Partial<Record<LayerPart, string>>;
 }
@@ -103,8 +118,27 @@ export const architectures: Readonly<Record<string, Architecture>> = {
     className: 'Qwen2MoeForCausalLM',
     rotaryPairs: 'halves',
     experts: 'required',
-    sharedExpert: true,
+    sharedExpert: 'weighted',
     plainExpertWeights: true,
+  },
+  olmoe: {
+    models: 'OLMoE',
+    modelType: 'olmoe',
+    className: 'OlmoeForCausalLM',
+    rotaryPairs: 'halves',
+    queryKeyNorm: 'all-heads',
+    experts: 'required',
+    plainExpertWeights: true,
+  },
+  'minimax-m2': {
+    models: 'MiniMax M2',
+    modelType: 'minimax_m2',
+    className: 'MiniMaxM2ForCausalLM',
+    rotaryPairs: 'halves',
+    queryKeyNorm: 'all-heads',
+    experts: 'required',
+    sigmoidRouter: true,
+    selectionBias: true,
   },
   phi3: {
     models: 'Phi 3, 3.5 and 4',
@@ -188,6 +222,55 @@ export const architectures: Readonly<Record<string, Architecture>> = {
     rotaryPairs: 'adjacent',
     normPlacement: 'both',
   },
+  glm4moe: {
+    models: 'GLM 4.5, 4.6 and 4.7',
+    modelType: 'glm4_moe',
+    className: 'Glm4MoeForCausalLM',
+    rotaryPairs: 'halves',
+    experts: 'required',
+    sharedExpert: 'plain',
+    sigmoidRouter: true,
+    selectionBias: true,
+    tensorNames: { feed_forward_norm: 'post_attention_norm' },
+  },
+  ernie4_5: {
+    models: 'ERNIE 4.5 (dense)',
+    modelType: 'ernie4_5',
+    className: 'Ernie4_5ForCausalLM',
+    rotaryPairs: 'adjacent',
+  },
+  'ernie4_5-moe': {
+    models: 'ERNIE 4.5 with experts (21B-A3B, 300B-A47B)',
+    modelType: 'ernie4_5_moe',
+    className: 'Ernie4_5_MoeForCausalLM',
+    rotaryPairs: 'adjacent',
+    experts: 'required',
+    sharedExpert: 'plain',
+    selectionBias: true,
+  },
+  seed_oss: {
+    models: 'Seed-OSS',
+    modelType: 'seed_oss',
+    className: 'SeedOssForCausalLM',
+    rotaryPairs: 'halves',
+    tensorNames: { feed_forward_norm: 'post_attention_norm' },
+  },
+  exaone4: {
+    models: 'EXAONE 4',
+    modelType: 'exaone4',
+    className: 'Exaone4ForCausalLM',
+    rotaryPairs: 'halves',
+    normPlacement: 'after',
+    wholeContextEvery: 4,
+    unrotated: 'beside-windows',
+  },
+  'hunyuan-dense': {
+    models: 'Hunyuan (dense)',
+    modelType: 'hunyuan_v1_dense',
+    className: 'HunYuanDenseV1ForCausalLM',
+    rotaryPairs: 'halves',
+    normsRotated: true,
+  },
   'command-r': {
     models: 'Command R and R+, Aya Expanse',
     modelType: 'cohere',
@@ -218,6 +301,34 @@ export const architectures: Readonly<Record<string, Architecture>> = {
     expertClamp: { limit: 7, alpha: 1.702, shift: 1 },
     exactYarn: true,
     tensorNames: { feed_forward_norm: 'post_attention_norm' },
+  },
+  lfm2: {
+    models: 'LFM2 and 2.5 (dense)',
+    modelType: 'lfm2',
+    className: 'Lfm2ForCausalLM',
+    rotaryPairs: 'halves',
+    mixer: 'short-convolution',
+    finalNorm: 'token_embd_norm',
+  },
+  qwen35: {
+    models: 'Qwen 3.5 and 3.6 (dense)',
+    modelType: 'qwen3_5_text',
+    className: 'Qwen3_5ForCausalLM',
+    rotaryPairs: 'halves',
+    mixer: 'gated-delta',
+    outputGate: true,
+    tensorNames: { feed_forward_norm: 'post_attention_norm' },
+  },
+  qwen35moe: {
+    models: 'Qwen 3.5 and 3.6 with experts (35B-A3B, 122B-A10B)',
+    modelType: 'qwen3_5_moe_text',
+    className: 'Qwen3_5MoeForCausalLM',
+    rotaryPairs: 'halves',
+    mixer: 'gated-delta',
+    outputGate: true,
+    tensorNames: { feed_forward_norm: 'post_attention_norm' },
+    experts: 'required',
+    sharedExpert: 'weighted',
   },
 };
 

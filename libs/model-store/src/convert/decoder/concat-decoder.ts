@@ -80,14 +80,11 @@ interface ConcatAttention {
 function attendConcat(body: DecoderBody, { layer, projections, mask }: ConcatAttention): ValueName {
   const { builder } = body;
   const { heads, keyValueHeads, headSize, attention } = body.options.shape;
-  const tables = body.rotaryTables(layer);
-  const rotate = (value: ValueName, count: number) =>
-    body.splitHeads(body.rotate(value, count, 'position_ids', tables), count);
   const append = (part: string, value: ValueName) =>
     builder.node('Concat', [`past_key_values.${layer}.${part}`, value], { axis: 2 }, `present.${layer}.${part}`);
-  const keys = append('key', rotate(projections.key, keyValueHeads));
+  const keys = append('key', body.splitHeads(body.rotateKey(layer, projections.key, 'position_ids'), keyValueHeads));
   const values = append('value', body.splitHeads(projections.value, keyValueHeads));
-  const query = rotate(body.scaleQuery(projections.query, 'position_ids'), heads);
+  const query = body.splitHeads(body.rotateQuery(layer, projections.query, 'position_ids'), heads);
 
   // One axis for the group of query heads that share a key-value head; keys and values broadcast over it.
   const groups = builder.integers([0, keyValueHeads, heads / keyValueHeads, -1, headSize]);
@@ -122,7 +119,9 @@ function withSinks(body: DecoderBody, layer: number, scores: ValueName): ValueNa
 export function emitGroupQueryDecoder(options: DecoderOptions): OnnxGraph {
   const { shape } = options;
   if (shape.rotary.dimensions < shape.headSize) throw new Error('GroupQueryAttention rotates whole heads.');
-  if (shape.attention !== undefined) throw new Error('GroupQueryAttention is only written for plain attention.');
+  if (shape.attention !== undefined || shape.normsRotated) {
+    throw new Error('GroupQueryAttention is only written for plain attention.');
+  }
   const body = new DecoderBody('group-query-decoder', options);
   const { builder } = body;
   builder.input('input_ids', 'int64', ['batch', 'seq']);

@@ -1,7 +1,14 @@
 import { onnxDataTypeCode } from '../../onnx/onnx-types.js';
 import { encodeFloat16Array } from '#common';
 import { bytesOf, GraphBuilder, type ValueName } from '../../onnx/index.js';
-import { weightNames, type DecoderShape, type LayerPart, type RotaryShape } from './decoder-shape.js';
+import {
+  expertsOf,
+  feedForwardSize,
+  weightNames,
+  type DecoderShape,
+  type LayerPart,
+  type RotaryShape,
+} from './decoder-shape.js';
 import { emitExperts } from './expert-layers.js';
 import {
   embeddingContent,
@@ -12,6 +19,8 @@ import {
   widestFormat,
 } from './linear-layer.js';
 import { rotaryFrequencies } from './rotary-frequencies.js';
+import { emitMixer, type LayerStates } from './mixer.js';
+import { SharedTable } from './shared-table.js';
 import type { WeightSource } from './weight-source.js';
 
 export interface DecoderOptions {
@@ -24,9 +33,11 @@ export interface DecoderOptions {
   head?: LinearFormat;
   /** Type of the embedding table; half precision if linear layers are quantised. */
   embedding: 'float32' | 'float16';
+  /** Embeddings and output layer are one table, in the format of the output layer; see `canShareTable`. */
+  sharesTable?: boolean;
 }
 
-/** Queries, keys and values of one layer before rotation, each `[batch, sequence, heads * headSize]`. */
+/** Queries, keys and values of one layer before `rotate`, each `[batch, sequence, heads * headSize]`. */
 export interface Projections {
   query: ValueName;
   key: ValueName;
@@ -55,6 +66,7 @@ export class DecoderBody {
   /** Factor of the queries `[batch, sequence, 1]`, the scale included, where it depends on the position. */
   private queryFactors: ValueName | null = null;
   private readonly tables = new Map<RotaryShape, RotaryTables>();
+  private readonly sharedTable: SharedTable | null;
 
   constructor(
     name: string,
@@ -62,15 +74,24 @@ export class DecoderBody {
   ) {
     this.builder = new GraphBuilder(name);
     this.type = options.linear.kind === 'float16' ? 'float16' : 'float32';
+    this.sharedTable = options.sharesTable ? this.shareTable(options) : null;
   }
 
-  /** Adds everything from `input_ids` to the final norm: `[batch, sequence, hidden]`. */
-  emitLayers(attention: Attention): ValueName {
+  /**
+   * Adds everything from `input_ids` to the final norm: `[batch, sequence, hidden]`. Layouts without `states` have only
+   * layers that attend.
+   */
+  emitLayers(attention: Attention, states?: LayerStates): ValueName {
     const { shape } = this.options;
     let residual = this.scaled(this.emitEmbedding(), shape.scales?.embedding);
     let normed = this.firstNorm(residual);
     for (let layer = 0; layer < shape.layers; layer++) {
-      const attended = this.attentionBlock(layer, normed, attention);
+      const mixer = shape.mixers?.[layer];
+      if (mixer && !states) throw new Error('This layout has no layers with a state.');
+      const attended =
+        mixer && states
+          ? emitMixer(this, { layer, mixer, input: normed, states })
+          : this.attentionBlock(layer, normed, attention);
       let delta: ValueName;
       if (shape.parallelResidual) {
         delta = this.builder.node('Add', [attended, this.feedForward(layer, normed)]);
@@ -88,7 +109,9 @@ export class DecoderBody {
   emitHead(hidden: ValueName): ValueName {
     const { shape } = this.options;
     const layer = { name: weightNames.head, inputs: shape.hiddenSize, outputs: shape.vocabularySize };
-    const logits = this.linear(hidden, layer, shape.bias.head, this.options.head);
+    const logits = this.sharedTable
+      ? this.withBias(this.sharedTable.product(hidden), layer, shape.bias.head)
+      : this.linear(hidden, layer, shape.bias.head, this.options.head);
     return this.softCapped(this.scaled(logits, shape.scales?.logits), shape.logitSoftCap);
   }
 
@@ -108,8 +131,24 @@ export class DecoderBody {
     return tables;
   }
 
-  /** Rotates `[batch, sequence, heads * headSize]` by the positions `[batch, sequence]`. */
-  rotate(input: ValueName, heads: number, positions: ValueName, tables: RotaryTables | null): ValueName {
+  /** Adds what the products take: queries `[batch, sequence, heads * headSize]`, rotated by their positions and scaled. */
+  rotateQuery(layer: number, query: ValueName, positions: ValueName): ValueName {
+    const { heads, normsRotated } = this.options.shape;
+    const tables = this.rotaryTables(layer);
+    // A norm after the rotation would undo a scale before it.
+    if (!normsRotated) return this.rotate(this.scaleQuery(query, positions), heads, positions, tables);
+    const normed = this.headNorm(this.rotate(query, heads, positions, tables), heads, layer, 'query');
+    return this.scaleQuery(normed, positions);
+  }
+
+  /** Adds what the cache holds: keys `[batch, sequence, heads * headSize]`, rotated by their positions. */
+  rotateKey(layer: number, key: ValueName, positions: ValueName): ValueName {
+    const { keyValueHeads, normsRotated } = this.options.shape;
+    const rotated = this.rotate(key, keyValueHeads, positions, this.rotaryTables(layer));
+    return normsRotated ? this.headNorm(rotated, keyValueHeads, layer, 'key') : rotated;
+  }
+
+  private rotate(input: ValueName, heads: number, positions: ValueName, tables: RotaryTables | null): ValueName {
     if (tables === null) return input;
     const { headSize, rotary } = this.options.shape;
     return this.builder.contribNode('RotaryEmbedding', [input, positions, tables.cosines, tables.sines], {
@@ -119,8 +158,8 @@ export class DecoderBody {
     });
   }
 
-  /** Scales `[batch, sequence, heads * headSize]` queries, by their `[batch, sequence]` positions where these count. */
-  scaleQuery(query: ValueName, positions: ValueName): ValueName {
+  /** Scales queries, by their positions where these count. */
+  private scaleQuery(query: ValueName, positions: ValueName): ValueName {
     const temperature = this.options.shape.attention?.temperature;
     if (temperature === undefined) return this.builder.node('Mul', [query, this.scalar(this.attentionScale)]);
     this.queryFactors ??= this.emitQueryFactors(positions, temperature);
@@ -213,9 +252,16 @@ export class DecoderBody {
     return this.builder.weight(name, type, [contextLength, half], content);
   }
 
+  private shareTable({ shape, weights, head }: DecoderOptions): SharedTable {
+    const layer = { name: weightNames.head, inputs: shape.hiddenSize, outputs: shape.vocabularySize };
+    return new SharedTable(this.builder, weights, head ?? this.formatOf([layer.name]), layer);
+  }
+
   private emitEmbedding(): ValueName {
     const { shape, weights, embedding } = this.options;
     const table = { name: weightNames.embedding, inputs: shape.hiddenSize, outputs: shape.vocabularySize };
+    const sharedRows = this.sharedTable?.rows('input_ids') ?? null;
+    if (sharedRows !== null) return sharedRows;
     const dimensions = [table.outputs, table.inputs];
     const content = embeddingContent(weights, embedding, table);
     const weight = this.builder.weight(table.name, embedding, dimensions, content);
@@ -225,26 +271,46 @@ export class DecoderBody {
   }
 
   private attentionBlock(layer: number, input: ValueName, attention: Attention): ValueName {
-    const { hiddenSize, heads, keyValueHeads, headSize, bias } = this.options.shape;
+    const { hiddenSize, heads, keyValueHeads, headSize, bias, attention: settings } = this.options.shape;
     const part = (name: LayerPart, count: number) => {
       const weight = weightNames.layer(layer, name);
       return this.linear(input, { name: weight, inputs: hiddenSize, outputs: count * headSize }, bias.queryKeyValue);
     };
-    const query = this.headNorm(part('query', heads), heads, weightNames.layer(layer, 'query_norm'));
-    const key = this.headNorm(part('key', keyValueHeads), keyValueHeads, weightNames.layer(layer, 'key_norm'));
+    const normed = (name: 'query' | 'key', projection: ValueName, count: number) =>
+      this.options.shape.normsRotated ? projection : this.headNorm(projection, count, layer, name);
+    const { query: plainQuery, gate } = settings?.outputGate
+      ? this.splitGate(part('query', 2 * heads))
+      : { query: part('query', heads), gate: null };
+    const query = normed('query', plainQuery, heads);
+    const key = normed('key', part('key', keyValueHeads), keyValueHeads);
     const context = attention(layer, { query, key, value: part('value', keyValueHeads) });
     const output = {
       name: weightNames.layer(layer, 'attention_output'),
       inputs: heads * headSize,
       outputs: hiddenSize,
     };
-    return this.linear(context, output, bias.attentionOutput);
+    const gated = gate === null ? context : this.builder.node('Mul', [context, this.builder.node('Sigmoid', [gate])]);
+    return this.linear(gated, output, bias.attentionOutput);
   }
 
-  private headNorm(input: ValueName, heads: number, weight: string): ValueName {
+  /** Splits queries from their gates, which follow the query of each head. */
+  private splitGate(input: ValueName): { query: ValueName; gate: ValueName } {
+    const { builder } = this;
+    const { heads, headSize } = this.options.shape;
+    const perHead = builder.node('Reshape', [input, builder.integers([0, 0, heads, 2 * headSize])]);
+    const parts = [builder.freshName('query'), builder.freshName('gate')];
+    builder.nodeWithOutputs('Split', [perHead, builder.integers([headSize, headSize])], parts, { axis: -1 });
+    const [query = '', gate = ''] = parts.map((part) =>
+      builder.node('Reshape', [part, builder.integers([0, 0, heads * headSize])]),
+    );
+    return { query, gate };
+  }
+
+  private headNorm(input: ValueName, heads: number, layer: number, part: 'query' | 'key'): ValueName {
     const { queryKeyNorm, headSize, norm } = this.options.shape;
     const { builder } = this;
     if (queryKeyNorm === 'none') return input;
+    const weight = weightNames.layer(layer, `${part}_norm`);
     const attributes = { axis: -1, epsilon: { float: norm.epsilon } };
     const width = heads * headSize;
     if (queryKeyNorm === 'all-heads') {
@@ -261,8 +327,10 @@ export class DecoderBody {
 
   private feedForward(layer: number, input: ValueName): ValueName {
     const { hiddenSize, feedForward, bias } = this.options.shape;
-    const { kind, size } = feedForward;
-    if (feedForward.experts) return emitExperts(this, layer, input);
+    const { kind } = feedForward;
+    const experts = expertsOf(this.options.shape, layer);
+    if (experts) return emitExperts(this, layer, experts, input);
+    const size = feedForwardSize(this.options.shape, layer);
     const widen = (part: LayerPart) =>
       this.linear(input, { name: weightNames.layer(layer, part), inputs: hiddenSize, outputs: size }, bias.feedForward);
     const isGated = kind.startsWith('gated-');
@@ -291,7 +359,10 @@ export class DecoderBody {
 
   /** Adds a linear layer of the weights, with its bias. */
   linear(input: ValueName, layer: LinearLayer, hasBias: boolean, format = this.formatOf([layer.name])): ValueName {
-    const product = emitLinear(this.builder, this.options.weights, format, input, layer);
+    return this.withBias(emitLinear(this.builder, this.options.weights, format, input, layer), layer, hasBias);
+  }
+
+  private withBias(product: ValueName, layer: LinearLayer, hasBias: boolean): ValueName {
     if (!hasBias) return product;
     return this.builder.node('Add', [product, this.vector(weightNames.bias(layer.name), layer.outputs)]);
   }

@@ -14,9 +14,13 @@ export interface DecoderShape {
   normPlacement?: 'before' | 'after' | 'both';
   rotary: RotaryShape;
   attention?: AttentionShape;
+  /** What each layer has in place of attention, null where it attends; absent: every layer attends. */
+  mixers?: readonly (Mixer | null)[];
   feedForward: FeedForwardShape;
-  /** Norm over queries and keys before rotation. */
+  /** Norm over queries and keys, before rotation unless `normsRotated` is set. */
   queryKeyNorm: QueryKeyNorm;
+  /** Queries and keys are normalized after their rotation (Hunyuan). */
+  normsRotated?: boolean;
   /** Linear layers with a bias. */
   bias: BiasShape;
   /** Parallel blocks: attention and feed-forward share one norm and are summed (GPT-J, Phi-2, Command R). */
@@ -75,8 +79,72 @@ export interface AttentionShape {
   window?: { size: number; layers: readonly boolean[]; rotary: RotaryShape };
   /** Queries grow by `1 + scale * log(1 + floor(position / length))`, against flat attention over many tokens. */
   temperature?: { scale: number; length: number };
+  /** Queries come with a gate per value, whose sigmoid multiplies the output of attention (Qwen 3.5). */
+  outputGate?: true;
   /** Layers that do not rotate queries and keys. */
   unrotated?: readonly boolean[];
+}
+
+/** A layer that keeps a state of one size, however many tokens it has read, instead of keys and values. */
+export type Mixer = ShortConvolution | GatedDelta;
+
+/**
+ * LFM2: `out(gate * convolution(input * other))`, where one linear layer gives both gates and the input. Each channel
+ * has its own kernel, and the state is its last `length - 1` inputs.
+ */
+export interface ShortConvolution {
+  kind: 'short-convolution';
+  /** Tokens that a channel sees, the newest included. */
+  length: number;
+  bias: boolean;
+}
+
+/**
+ * Gated DeltaNet (Qwen 3.5): queries, keys and values of a short convolution meet a matrix per head, which each token
+ * decays and corrects. Its outputs are normed and gated. The state is the last `length - 1` inputs of the convolution
+ * and the matrices.
+ */
+export interface GatedDelta {
+  kind: 'gated-delta';
+  /** Tokens that a channel of the convolution sees, the newest included. */
+  length: number;
+  /** Heads of queries and keys. */
+  keyHeads: number;
+  /** A multiple of `keyHeads`. */
+  valueHeads: number;
+  keySize: number;
+  valueSize: number;
+  /** Value heads of one key head follow each other, or are `keyHeads` apart. */
+  headOrder: 'grouped' | 'tiled';
+}
+
+/** A tensor of the state of one row, which the graph takes and returns. */
+export interface StateTensor {
+  layer: number;
+  /** Within the layer. */
+  name: string;
+  dimensions: number[];
+}
+
+/** Returns the tensors of the state of one row, in the order of the layers. */
+export function stateTensors({ mixers, hiddenSize }: Pick<DecoderShape, 'mixers' | 'hiddenSize'>): StateTensor[] {
+  return (mixers ?? []).flatMap((mixer, layer) => {
+    if (mixer === null) return [];
+    const inputs = { layer, name: 'inputs', dimensions: [mixer.length - 1, convolvedChannels(mixer, hiddenSize)] };
+    if (mixer.kind === 'short-convolution') return [inputs];
+    return [inputs, { layer, name: 'memory', dimensions: [mixer.valueHeads, mixer.keySize, mixer.valueSize] }];
+  });
+}
+
+/** Returns the number of channels of a layer's convolution. */
+export function convolvedChannels(mixer: Mixer, hiddenSize: number): number {
+  if (mixer.kind === 'short-convolution') return hiddenSize;
+  return 2 * mixer.keyHeads * mixer.keySize + mixer.valueHeads * mixer.valueSize;
+}
+
+/** Returns the layers that attend, which have keys and values. */
+export function attendingLayers({ layers, mixers }: Pick<DecoderShape, 'layers' | 'mixers'>): number[] {
+  return Array.from({ length: layers }, (_, layer) => layer).filter((layer) => !mixers?.[layer]);
 }
 
 export interface FeedForwardShape {
@@ -86,19 +154,38 @@ export interface FeedForwardShape {
   size: number;
   /** Each token is computed by `used` of `count` experts, chosen by a router. */
   experts?: ExpertShape;
+  /** Of a model with experts: the first layers without, and the size of their feed-forward. */
+  dense?: { layers: number; size: number };
 }
 
 export interface ExpertShape {
   count: number;
   used: number;
-  /** The weights of the chosen experts add up to one. */
+  /** How the router's outputs become scores. */
+  scoring: 'softmax' | 'sigmoid';
+  /** A learned bias of each expert counts when experts are chosen, and not in their weights. */
+  selectionBias: boolean;
+  /** The weights of the chosen experts add up to one, before `scale`. */
   normalized: boolean;
+  /** Factor of the weights; absent: 1. */
+  scale?: number;
   /** Router and experts have biases. */
   bias: boolean;
   /** gpt-oss: `clamp(gate) * sigmoid(1.702 * gate) * (clamp(up) + 1)`; absent: as `kind` says. */
   clamp?: { limit: number; alpha: number; shift: number };
-  /** One more expert that computes every token, weighted by a sigmoid. */
-  shared?: { size: number };
+  /** One more expert that computes every token; `weighted`: times a sigmoid of its own router. */
+  shared?: { size: number; weighted: boolean };
+}
+
+/** The experts of a layer; undefined for a dense one. */
+export function expertsOf({ feedForward }: DecoderShape, layer: number): ExpertShape | undefined {
+  return layer < (feedForward.dense?.layers ?? 0) ? undefined : feedForward.experts;
+}
+
+/** Size of the feed-forward of a layer, or of one of its experts. */
+export function feedForwardSize({ feedForward }: DecoderShape, layer: number): number {
+  const { dense, size } = feedForward;
+  return dense !== undefined && layer < dense.layers ? dense.size : size;
 }
 
 /**
@@ -123,11 +210,23 @@ export const layerParts = [
   'sinks',
   'attention_output',
   'attention_post_norm',
+  'convolution_in',
+  'convolution',
+  'convolution_out',
+  'delta_in',
+  'delta_gate',
+  'delta_decay',
+  'delta_decay_bias',
+  'delta_decay_scale',
+  'delta_rate',
+  'delta_norm',
+  'delta_out',
   'feed_forward_norm',
   'gate',
   'up',
   'down',
   'router',
+  'router_selection',
   'expert_gate',
   'expert_up',
   'expert_down',

@@ -14,6 +14,8 @@ export interface DecoderSource {
   readonly tensors: ReadonlyMap<string, SourceTensor>;
   /** Order of rotary pairs in queries and keys; absent: that of GGUF files of this architecture. */
   readonly rotaryPairs?: RotaryPairs;
+  /** Order of value heads that share a key head in layers of the kind `gated-delta`; absent: that of GGUF files. */
+  readonly headOrder?: 'grouped' | 'tiled';
 }
 
 /** The two values of a rotary pair stand side by side, or in the two halves of a head. */
@@ -48,4 +50,6 @@ export interface Hyperparameters {
   flag(key: string, fallback: boolean): boolean;
   /** Returns null unless the value is a list of booleans. */
   optionalFlags(key: string): boolean[] | null;
+  /** Returns null unless the value is a list of numbers. */
+  listedNumbers(key: string): number[] | null;
 }

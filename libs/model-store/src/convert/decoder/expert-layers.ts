@@ -36,11 +36,10 @@ interface Routes {
  * without tokens gets an empty matrix, for which its kernels return at once. The runtime's own operator for quantised
  * experts dequantises them at every step and took 17 to 70 times as long.
  */
-export function emitExperts(body: ExpertBody, layer: number, input: ValueName): ValueName {
+export function emitExperts(body: ExpertBody, layer: number, experts: ExpertShape, input: ValueName): ValueName {
   const { builder, options } = body;
   const { hiddenSize, feedForward } = options.shape;
-  const { size, experts } = feedForward;
-  if (!experts) throw new Error('The decoder has no experts.');
+  const { size } = feedForward;
   const flat = builder.node('Reshape', [input, builder.integers([-1, hiddenSize])]);
   const routes = emitRoutes(body, layer, flat, experts);
   const sorted = builder.node('Gather', [flat, routes.tokens]);
@@ -58,8 +57,13 @@ export function emitExperts(body: ExpertBody, layer: number, input: ValueName): 
   return experts.shared ? builder.node('Add', [result, emitSharedExpert(body, layer, input, experts.shared)]) : result;
 }
 
-/** Adds the expert that computes every token, times its weight for the token. */
-function emitSharedExpert(body: ExpertBody, layer: number, input: ValueName, { size }: { size: number }): ValueName {
+/** Adds the expert that computes every token, times its weight for the token if it has one. */
+function emitSharedExpert(
+  body: ExpertBody,
+  layer: number,
+  input: ValueName,
+  { size, weighted }: NonNullable<ExpertShape['shared']>,
+): ValueName {
   const { builder, options } = body;
   const { hiddenSize } = options.shape;
   const linear = (part: LayerPart, source: ValueName, inputs: number, outputs: number) =>
@@ -69,6 +73,7 @@ function emitSharedExpert(body: ExpertBody, layer: number, input: ValueName, { s
     linear('shared_up', input, hiddenSize, size),
   );
   const result = linear('shared_down', inner, size, hiddenSize);
+  if (!weighted) return result;
   const router = { name: weightNames.layer(layer, 'shared_router'), inputs: hiddenSize, outputs: 1 };
   const weight = builder.node('Sigmoid', [body.linear(input, router, false, { kind: 'float32' })]);
   return builder.node('Mul', [result, weight]);
@@ -76,13 +81,8 @@ function emitSharedExpert(body: ExpertBody, layer: number, input: ValueName, { s
 
 function emitRoutes(body: ExpertBody, layer: number, tokens: ValueName, experts: ExpertShape): Routes {
   const { builder } = body;
-  const { count, used, normalized, bias } = experts;
-  const router = { name: weightNames.layer(layer, 'router'), inputs: body.options.shape.hiddenSize, outputs: count };
-  // Small differences decide between experts, so the router stays in float32.
-  const scores = body.linear(tokens, router, bias, { kind: 'float32' });
-  const softmax = (value: ValueName) => builder.node('Softmax', [value], { axis: -1 });
-  const [values, ids] = topK(body, normalized ? scores : softmax(scores), builder.integers([used]), 1);
-  const weights = normalized ? softmax(values) : values;
+  const { count, used } = experts;
+  const { weights, ids } = emitChoice(body, layer, tokens, experts);
   const flat = builder.node('Reshape', [ids, builder.integers([-1])]);
   const total = builder.node('Shape', [flat]);
   const one = builder.integers(1);
@@ -98,6 +98,42 @@ function emitRoutes(body: ExpertBody, layer: number, tokens: ValueName, experts:
     back,
     counts: builder.node('ReduceSum', [oneHot, builder.integers([0])], { keepdims: 0 }),
   };
+}
+
+/** Returns the experts of each token and their weights, `[tokens, used]` both. */
+function emitChoice(
+  body: ExpertBody,
+  layer: number,
+  tokens: ValueName,
+  { count, used, bias, scoring, selectionBias, normalized, scale }: ExpertShape,
+): { weights: ValueName; ids: ValueName } {
+  const { builder } = body;
+  const router = { name: weightNames.layer(layer, 'router'), inputs: body.options.shape.hiddenSize, outputs: count };
+  // Small differences decide between experts, so the router stays in float32.
+  const outputs = body.linear(tokens, router, bias, { kind: 'float32' });
+  const softmax = (value: ValueName) => builder.node('Softmax', [value], { axis: -1 });
+  const size = builder.integers([used]);
+  const scaled = (value: ValueName) =>
+    scale === undefined ? value : builder.node('Mul', [value, builder.float(scale)]);
+  if (scoring === 'softmax' && normalized && !selectionBias) {
+    // The same as normalized scores, in fewer kernels.
+    const [values, ids] = topK(body, outputs, size, 1);
+    return { weights: scaled(softmax(values)), ids };
+  }
+  const scores = scoring === 'softmax' ? softmax(outputs) : builder.node('Sigmoid', [outputs]);
+  const [values, ids] = selectionBias ? chooseByBias() : topK(body, scores, size, 1);
+  if (!normalized) return { weights: scaled(values), ids };
+  const sum = builder.node('ReduceSum', [values, builder.integers([-1])], { keepdims: 1 });
+  return { weights: scaled(builder.node('Div', [values, sum])), ids };
+
+  function chooseByBias(): [ValueName, ValueName] {
+    const name = weightNames.layer(layer, 'router_selection');
+    const selection = builder.weight(name, 'float32', [count], async function* () {
+      yield bytesOf(await body.options.weights.vector(name));
+    });
+    const [, chosen] = topK(body, builder.node('Add', [scores, selection]), size, 1);
+    return [builder.node('GatherElements', [scores, chosen], { axis: -1 }), chosen];
+  }
 }
 
 /** Returns the `count` largest or smallest values, in order, and their positions. */

@@ -64,25 +64,50 @@ export function emitBlocks(
   { input, sums }: { input: ValueName; sums?: ValueName },
   layer: LinearLayer,
 ): { product: ValueName; shift: ValueName | null } {
+  const { blockSize } = format;
+  const blocks = addBlocks(builder, weights, format, layer);
+  const product = emitBlockProduct(builder, format, { input, ...blocks }, layer);
+  if (blocks.offsets === null) return { product, shift: null };
+  const shift = builder.node('MatMul', [sums ?? emitBlockSums(builder, input, blockSize), blocks.offsets]);
+  return { product, shift };
+}
+
+/** Names of the weights of a layer in blocks. */
+export interface BlockWeights {
+  codes: ValueName;
+  scales: ValueName;
+  /** Null: blocks without. */
+  offsets: ValueName | null;
+}
+
+/** Adds the weights of a layer in blocks. */
+export function addBlocks(
+  builder: GraphBuilder,
+  weights: WeightSource,
+  format: StoredBlocks,
+  layer: LinearLayer,
+): BlockWeights {
   const { name, inputs, outputs } = layer;
-  const { hasOffset, blockSize } = format;
   const blocks = blocksPerRow(inputs, format);
-  const pieces = hasOffset ? offsetBlockPieces : blockPieces;
+  const pieces = format.hasOffset ? offsetBlockPieces : blockPieces;
   const content = new CodesWithScales(name, () => pieces(weights, format, layer));
-  const blockBytes = (blockSize * format.bits) / 8;
+  const blockBytes = (format.blockSize * format.bits) / 8;
   const codes = builder.weight(`${name}.codes`, 'uint8', [outputs, blocks, blockBytes], content.codes);
   const scales = builder.continuedWeight(`${name}.scales`, 'float32', [outputs * blocks], content.scales);
-  const product = builder.contribNode('MatMulNBits', [input, codes, scales], {
-    K: inputs,
-    N: outputs,
-    bits: format.bits,
-    block_size: blockSize,
-    accuracy_level: accuracyLevel,
-  });
-  if (!hasOffset) return { product, shift: null };
+  if (!format.hasOffset) return { codes, scales, offsets: null };
   const offsets = builder.continuedWeight(`${name}.offsets`, 'float32', [blocks, outputs], content.offsets);
-  const shift = builder.node('MatMul', [sums ?? emitBlockSums(builder, input, blockSize), offsets]);
-  return { product, shift };
+  return { codes, scales, offsets };
+}
+
+/** Adds a product with blocks, without what their offsets add to it. */
+export function emitBlockProduct(
+  builder: GraphBuilder,
+  { bits, blockSize }: StoredBlocks,
+  { input, codes, scales }: { input: ValueName } & Omit<BlockWeights, 'offsets'>,
+  { inputs, outputs }: LinearLayer,
+): ValueName {
+  const sizes = { K: inputs, N: outputs, bits, block_size: blockSize };
+  return builder.contribNode('MatMulNBits', [input, codes, scales], { ...sizes, accuracy_level: accuracyLevel });
 }
 
 async function* blockPieces(

@@ -23,7 +23,8 @@ export type PooledHead = { kind: 'embedding'; head: SentenceHead } | { kind: 're
  */
 export function emitPooledDecoder(options: DecoderOptions, pooled: PooledHead): OnnxGraph {
   if (options.linear.kind === 'float16') throw new Error('The graph of embeddings computes in float32.');
-  return new PooledDecoder(new DecoderBody('pooled-decoder', options)).emit(pooled);
+  // No output layer is emitted, so the embeddings are alone in their table.
+  return new PooledDecoder(new DecoderBody('pooled-decoder', { ...options, sharesTable: false })).emit(pooled);
 }
 
 class PooledDecoder {
@@ -66,11 +67,8 @@ class PooledDecoder {
     const { body } = this;
     const { builder } = body;
     const { heads, keyValueHeads, headSize, attention } = body.options.shape;
-    const tables = body.rotaryTables(layer);
-    const rotate = (value: ValueName, count: number): ValueName =>
-      body.splitHeads(body.rotate(value, count, this.positions, tables), count);
-    const query = rotate(body.scaleQuery(projections.query, this.positions), heads);
-    const keys = rotate(projections.key, keyValueHeads);
+    const query = body.splitHeads(body.rotateQuery(layer, projections.query, this.positions), heads);
+    const keys = body.splitHeads(body.rotateKey(layer, projections.key, this.positions), keyValueHeads);
     const values = body.splitHeads(projections.value, keyValueHeads);
     // One axis for the query heads that share a key-value head; keys and values broadcast over it.
     const groups = builder.integers([0, keyValueHeads, heads / keyValueHeads, -1, headSize]);

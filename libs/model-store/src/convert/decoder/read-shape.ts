@@ -3,15 +3,13 @@ import type { Architecture } from './architectures.js';
 import { type DecoderPurpose, scoreTensor } from './decoder-purpose.js';
 import type { AttentionShape, DecoderShape, ExpertShape, FeedForwardShape, RotaryShape } from './decoder-shape.js';
 import type { DecoderSource } from './decoder-source.js';
+import { countLayers, readMixers } from './read-mixers.js';
 import { readRotary, stretchedContext } from './read-rotary.js';
 
 /** Settings that change results and that no architecture of the table computes with. */
-const uncomputed = [
-  'attention.max_alibi_bias',
-  'attention.clamp_kqv',
-  'router_logit_softcapping',
-  'expert_group_count',
-];
+const uncomputed = ['attention.max_alibi_bias', 'attention.clamp_kqv', 'router_logit_softcapping'];
+/** The same for those that change nothing where they are 1. */
+const uncomputedAboveOne = ['expert_group_count', 'interleave_moe_layer_step'];
 
 export interface ShapeOptions {
   /** Shortens the context of the file, or stretches it where the rotation allows that. */
@@ -26,12 +24,15 @@ export function readDecoderShape(
   { contextLength, purpose }: ShapeOptions,
 ): DecoderShape {
   const { parameters, tensors } = source;
-  const sizes = readSizes(source, contextLength);
-  const { layers, headSize } = sizes;
+  const sizes = readSizes(source, architecture, contextLength);
+  const { layers, headSize, mixers } = sizes;
   refuseUncomputed(source, headSize);
   const bidirectional = readDirection(source, architecture, purpose);
   const rotary = readRotary(source, architecture, sizes);
+  const attention = readAttention(source, architecture, { ...sizes, rotary });
+  if (purpose !== 'text') refuseTextOnly(source, { mixers, attention });
   const has = (name: string) => tensors.has(name);
+  const attending = `blk.${mixers?.indexOf(null) ?? 0}`;
   const layerNorms = architecture.layerNorms ?? false;
   const epsilon = layerNorms ? 'attention.layer_norm_epsilon' : 'attention.layer_norm_rms_epsilon';
   const feedForward = readFeedForward(source, architecture);
@@ -46,12 +47,14 @@ export function readDecoderShape(
     norm: { kind: layerNorms ? 'layer' : 'rms', epsilon: parameters.number(epsilon), bias: false },
     normPlacement: architecture.normPlacement ?? 'before',
     rotary,
-    attention: { ...readAttention(source, architecture, { ...sizes, rotary }), ...bidirectional },
+    attention: { ...attention, ...bidirectional },
+    mixers,
     feedForward,
-    queryKeyNorm: has('blk.0.attn_q_norm.weight') ? (architecture.queryKeyNorm ?? 'head') : 'none',
+    queryKeyNorm: has(`${attending}.attn_q_norm.weight`) ? (architecture.queryKeyNorm ?? 'head') : 'none',
+    normsRotated: architecture.normsRotated,
     bias: {
-      queryKeyValue: has('blk.0.attn_q.bias') || has('blk.0.attn_qkv.bias'),
-      attentionOutput: has('blk.0.attn_output.bias'),
+      queryKeyValue: has(`${attending}.attn_q.bias`) || has(`${attending}.attn_qkv.bias`),
+      attentionOutput: has(`${attending}.attn_output.bias`),
       feedForward: feedForward.experts === undefined && has('blk.0.ffn_down.bias'),
       head: has('output.bias'),
     },
@@ -65,11 +68,16 @@ export function readDecoderShape(
 
 type Sizes = ReturnType<typeof readSizes>;
 
-function readSizes(source: DecoderSource, chosen?: number) {
+function readSizes(source: DecoderSource, architecture: Architecture, chosen?: number) {
   const { parameters, fileName } = source;
   const hiddenSize = parameters.size('embedding_length');
   const heads = parameters.size('attention.head_count');
-  const keyValueHeads = parameters.size('attention.head_count_kv', heads);
+  const layers = countLayers(source);
+  const { mixers, keyValueHeads = parameters.size('attention.head_count_kv', heads) } = readMixers(
+    source,
+    architecture,
+    layers,
+  );
   const headSize = parameters.size('attention.key_length', hiddenSize / heads);
   const modelContext = parameters.size('context_length');
   const dimensions = parameters.size('rope.dimension_count', headSize);
@@ -77,9 +85,8 @@ function readSizes(source: DecoderSource, chosen?: number) {
     const sizes = `${heads} heads of ${headSize} with ${keyValueHeads} key-value heads`;
     throw invalidFile(fileName, `${sizes} and ${dimensions} rotated dimensions do not fit`);
   }
-  const layers = parameters.size('block_count');
   const contextLength = Math.min(chosen ?? modelContext, stretchedContext(source) ?? modelContext);
-  return { layers, hiddenSize, heads, keyValueHeads, headSize, modelContext, contextLength };
+  return { layers, hiddenSize, heads, keyValueHeads, headSize, mixers, modelContext, contextLength };
 }
 
 function refuseUncomputed({ parameters, fileName, architecture }: DecoderSource, headSize: number): void {
@@ -89,6 +96,10 @@ function refuseUncomputed({ parameters, fileName, architecture }: DecoderSource,
   for (const key of uncomputed) {
     const value = parameters.number(key, 0);
     if (value !== 0) refuse(key, value);
+  }
+  for (const key of uncomputedAboveOne) {
+    const value = parameters.number(key, 1);
+    if (value > 1) refuse(key, value);
   }
   const valueLength = parameters.size('attention.value_length', headSize);
   if (valueLength !== headSize) refuse('attention.value_length', `${valueLength} beside keys of ${headSize}`);
@@ -109,6 +120,19 @@ function readDirection(
   if (isCausal) return {};
   if (purpose !== 'text') return { bidirectional: true };
   throw invalidFile(fileName, `its \`${name}.attention.causal\` is false, which is not computed here`);
+}
+
+/** Layers whose output is computed while text is written, and not of whole texts at once. */
+function refuseTextOnly(
+  { fileName, architecture }: DecoderSource,
+  { mixers, attention }: { mixers: unknown; attention: AttentionShape },
+): void {
+  const reason = mixers === undefined ? 'attend to sinks' : 'keep a state';
+  if (mixers === undefined && !attention.sinks) return;
+  throw invalidFile(
+    fileName,
+    `its architecture is ${architecture}, whose layers ${reason}; it can only write text here`,
+  );
 }
 
 function readAttention(
@@ -132,6 +156,7 @@ function readAttention(
       : architecture.attentionScale?.(sizes),
     softCap: positive(parameters.number('attn_logit_softcapping', architecture.softCaps?.attention ?? 0)),
     sinks: architecture.sinks,
+    outputGate: architecture.outputGate,
     temperature: temperature > 0 ? { scale: temperature, length: temperatureLength() } : undefined,
     window,
     unrotated: unrotatedLayers(),
@@ -154,9 +179,9 @@ function readAttention(
     const listed = parameters.optionalFlags('rope.unrotated_layers');
     if (listed) return listed;
     const { unrotated } = architecture;
-    if (unrotated === undefined) return undefined;
+    if (unrotated === undefined || (unrotated === 'beside-windows' && size === 0)) return undefined;
     return windowed.map((hasWindow, layer) =>
-      unrotated === 'whole-context' ? !hasWindow : (layer + 1) % unrotated.every === 0,
+      typeof unrotated === 'object' ? (layer + 1) % unrotated.every === 0 : !hasWindow,
     );
   }
 }
@@ -194,12 +219,21 @@ function readFeedForward(source: DecoderSource, architecture: Architecture): Fee
   if (!['gated-silu', 'gated-gelu', 'gated-gelu-tanh'].includes(kind)) {
     throw invalidFile(source.fileName, `its activation is ${activation}; silu, gelu and gelu-tanh are computed`);
   }
-  const experts = readExperts(source, architecture);
-  const usual = experts && parameters.has('expert_feed_forward_length') ? 'expert_feed_forward_length' : null;
-  return { kind, size: parameters.size(usual ?? 'feed_forward_length'), experts };
+  const dense = parameters.number('leading_dense_block_count', 0);
+  const experts = readExperts(source, architecture, dense);
+  const size = experts && parameters.has('expert_feed_forward_length') ? 'expert_feed_forward_length' : null;
+  return {
+    kind,
+    size: parameters.size(size ?? 'feed_forward_length'),
+    experts,
+    dense: experts && dense > 0 ? { layers: dense, size: parameters.size('feed_forward_length') } : undefined,
+  };
 }
 
-function readExperts(source: DecoderSource, architecture: Architecture): ExpertShape | undefined {
+/** `expert_gating_func` of GGUF. */
+const sigmoidGating = 2;
+
+function readExperts(source: DecoderSource, architecture: Architecture, dense: number): ExpertShape | undefined {
   const { parameters, tensors, fileName } = source;
   const count = parameters.number('expert_count', 0);
   if (count === 0 && architecture.experts !== 'required') return undefined;
@@ -208,19 +242,32 @@ function readExperts(source: DecoderSource, architecture: Architecture): ExpertS
   }
   const used = parameters.size('expert_used_count');
   if (count < used) throw invalidFile(fileName, `each token uses ${used} of ${count} experts`);
+  const gating = parameters.number('expert_gating_func', architecture.sigmoidRouter ? sigmoidGating : 0);
+  const scale = positive(parameters.number('expert_weights_scale', 1));
   return {
     count,
     used,
+    scoring: gating === sigmoidGating ? 'sigmoid' : 'softmax',
+    selectionBias: architecture.selectionBias ?? false,
     normalized: parameters.flag('expert_weights_norm', architecture.plainExpertWeights !== true),
-    bias: tensors.has('blk.0.ffn_gate_inp.bias'),
+    scale: scale === 1 ? undefined : scale,
+    bias: tensors.has(`blk.${dense}.ffn_gate_inp.bias`),
     clamp: architecture.expertClamp,
-    shared: architecture.sharedExpert ? { size: sharedSize() } : undefined,
+    shared: readSharedExpert(source, architecture, dense),
   };
+}
 
-  function sharedSize(): number {
-    const stored = tensors.get('blk.0.ffn_up_shexp.weight')?.dimensions[1];
-    return parameters.size('expert_shared_feed_forward_length', stored);
-  }
+function readSharedExpert(
+  { parameters, tensors }: DecoderSource,
+  { sharedExpert }: Architecture,
+  dense: number,
+): ExpertShape['shared'] {
+  if (sharedExpert === undefined) return undefined;
+  const stored = tensors.get(`blk.${dense}.ffn_up_shexp.weight`)?.dimensions[1];
+  return {
+    size: parameters.size('expert_shared_feed_forward_length', stored),
+    weighted: sharedExpert === 'weighted',
+  };
 }
 
 /** GGUF writes 0 for what a model has not. */

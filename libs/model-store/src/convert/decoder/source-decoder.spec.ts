@@ -75,6 +75,37 @@ describe('SourceDecoder', () => {
     expect(() => SourceDecoder.open(tiny(settings))).toThrow(message);
   });
 
+  const half = { block_count: 2, 'attention.head_count_kv': [0, 2] };
+  const deltas = { block_count: 2, full_attention_interval: 2, 'ssm.group_count': 2, 'ssm.state_size': 4 };
+  it.each<[string, Record<string, GgufValue>, string]>([
+    [
+      'lfm2',
+      { ...half, 'attention.head_count_kv': [0, 1, 2] },
+      'its `lfm2.attention.head_count_kv` lists 0, 1, 2 for 2 layers; one size, and 0 for layers that do not attend',
+    ],
+    ['lfm2', { ...half, 'attention.head_count_kv': [0, -2] }, 'lists 0, -2 for 2 layers'],
+    ['lfm2', { ...half, 'attention.head_count_kv': [0, 0] }, '`attention.head_count_kv` is unusable'],
+    ['lfm2', half, '`shortconv.l_cache` is missing'],
+    ['lfm2', { ...half, 'shortconv.l_cache': 1 }, 'its `lfm2.shortconv.l_cache` is 1, less than 2'],
+    ['lfm2', { ...half, 'shortconv.l_cache': 3 }, 'it has no tensor token_embd_norm.weight'],
+    ['qwen35', {}, '0 of its 1 layers attend, of 1 listed'],
+    ['qwen35', { 'attention.recurrent_layers': [] }, '0 of its 1 layers attend, of 0 listed'],
+    ['qwen35', { ...deltas, 'ssm.time_step_rank': 5, 'ssm.inner_size': 40 }, '5 value heads of 40 values do not fit 2'],
+    ['qwen35', { ...deltas, 'ssm.time_step_rank': 4, 'ssm.inner_size': 42 }, '4 value heads of 42 values do not fit 2'],
+    ['qwen35', { ...deltas, 'ssm.time_step_rank': 4, 'ssm.inner_size': 16 }, '`ssm.conv_kernel` is missing'],
+    ['qwen35', { nextn_predict_layers: 1 }, '1 of its 1 layers guess later tokens'],
+  ])('refuses layers with a state of %s that do not fit: %j', (architecture, settings, message) => {
+    expect(() => SourceDecoder.open(tiny(settings, { architecture }))).toThrow(message);
+  });
+
+  it('leaves out the layers that guess later tokens, and only those', () => {
+    const tensors = { 'blk.1.attn_norm.weight': [8], 'blk.1.nextn.eh_proj.weight': [16, 8] };
+    const guessing = tiny({ block_count: 2, nextn_predict_layers: 1 }, { tensors });
+    expect(SourceDecoder.open(guessing).shape.layers).toBe(1);
+    const lying = tiny({ block_count: 1 }, { tensors });
+    expect(() => SourceDecoder.open(lying)).toThrow('nothing here computes with: blk.1.attn_norm.weight');
+  });
+
   it('refuses experts of an architecture that has none', () => {
     const source = tiny({ expert_count: 4, expert_used_count: 2 }, { architecture: 'qwen2' });
     expect(() => SourceDecoder.open(source)).toThrow('it has 4 experts, which its architecture qwen2 has not here');

@@ -5,6 +5,7 @@ import type { DecoderShape } from './decoder-shape.js';
 import type { DecoderSource, SourceTensor } from './decoder-source.js';
 import { halfSplitRows } from './half-split-rows.js';
 import type { PackedLayer } from './packed-layer.js';
+import { countLayers } from './read-mixers.js';
 import { readDecoderShape } from './read-shape.js';
 import { TensorSlices } from './tensor-slices.js';
 import type { WeightSource } from './weight-source.js';
@@ -100,7 +101,8 @@ export class SourceDecoder implements WeightSource {
 }
 
 /** Checks before anything is written that no tensor is missing, of another size, or unused. */
-function checkTensors({ fileName, tensors }: DecoderSource, slices: TensorSlices, purpose: DecoderPurpose): void {
+function checkTensors(source: DecoderSource, slices: TensorSlices, purpose: DecoderPurpose): void {
+  const { fileName, tensors } = source;
   const unread = new Set(tensors.keys());
   for (const [name, dimensions] of slices.expectedTensors()) {
     const tensor = tensors.get(name);
@@ -110,9 +112,14 @@ function checkTensors({ fileName, tensors }: DecoderSource, slices: TensorSlices
     const sizes = `its tensor ${tensor.origin?.name ?? name} is ${tensor.dimensions.join(' × ')}, not ${dimensions.join(' × ')}`;
     throw invalidFile(tensor.origin?.fileName ?? fileName, sizes);
   }
-  const isNeeded = (name: string): boolean =>
-    !unneededTensors.test(name) && (purpose === 'text' || !tensorsBehindLayers.test(name));
-  const unused = [...unread].filter(isNeeded);
+  const layers = countLayers(source);
+  const isBehindLayers = (name: string) => Number(/^blk\.(\d+)\./.exec(name)?.[1] ?? 0) >= layers;
+  const guessesAhead = source.parameters.number('nextn_predict_layers', 0) > 0;
+  const isUnneeded = (name: string): boolean =>
+    unneededTensors.test(name) ||
+    (guessesAhead && isBehindLayers(name)) ||
+    (purpose !== 'text' && tensorsBehindLayers.test(name));
+  const unused = [...unread].filter((name) => !isUnneeded(name));
   if (unused.length === 0) return;
   // For example a gate of experts that the architecture has not: the model would run with wrong results.
   const more = unused.length > maxNamed ? ` and ${unused.length - maxNamed} more` : '';

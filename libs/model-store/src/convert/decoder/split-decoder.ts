@@ -1,6 +1,8 @@
-import type { OnnxGraph } from '../../onnx/index.js';
-import type { GraphBuilder, ValueName } from '../../onnx/index.js';
+import type { GraphBuilder, OnnxGraph, ValueName } from '../../onnx/index.js';
+import { onnxDataTypeCode } from '../../onnx/onnx-types.js';
 import { DecoderBody, type DecoderOptions, type Projections } from './decoder-body.js';
+import { attendingLayers, stateTensors } from './decoder-shape.js';
+import type { LayerStates } from './mixer.js';
 
 /** Number of top candidates that the graph returns for samplers. */
 const topCandidates = 64;
@@ -17,15 +19,18 @@ const masked = -1e9;
  * - input `past_lens`: int64 [batch], valid positions of each row's past
  * - input `last_index`: int64 [batch], the position within `seq` whose logits are wanted (rows may be padded right)
  * - input `wanted_ids`: int64 [batch, wanted], tokens whose logits are wanted
- * - input `past_key_values.N.key|value`: float32 [batch, kv_heads, capacity, head_dim]; of a layer with a window of W
- *   tokens, the dimension `capacity` has the name `window_W`
+ * - input `past_key_values.N.key|value`: float32 [batch, kv_heads, capacity, head_dim], of the layers that attend; of
+ *   one with a window of W tokens, the dimension `capacity` has the name `window_W`
  * - input `window_starts`, if there are such layers: int64 [batch], the position in the first place of their pasts. The
  *   caller may drop positions that no later token sees.
+ * - input `past_states.N.NAME`: float32 [batch, …], the state of a layer that does not attend; zeros before the first
+ *   token
+ * - output `new_states.N.NAME`: the same after the token at `last_index`
  * - output `logits`: float32 [batch, vocab]
  * - output `topk_values`, `topk_ids`: float32 and int64 [batch, min(64, vocab)], descending
  * - output `lse`: float32 [batch], the log of the sum of exponentials of the row of logits
  * - output `wanted_logits`: float32 [batch, wanted]
- * - output `new_kv`: float32 [2 * layers, batch, kv_heads, seq, head_dim], layer by layer, key then value
+ * - output `new_kv`: float32 [2 * layers, batch, kv_heads, seq, head_dim], layer by layer that attends, key then value
  */
 export function emitSplitDecoder(options: DecoderOptions): OnnxGraph {
   if (options.linear.kind === 'float16') throw new Error('The split graph computes in float32.');
@@ -50,21 +55,28 @@ interface PastShape {
   parts: ValueName;
 }
 
-class SplitDecoder {
+class SplitDecoder implements LayerStates {
   private readonly builder: GraphBuilder;
   private readonly newKeyValues: ValueName[] = [];
   private readonly positions: ValueName;
   /** By the layers' window; 0: none. */
   private readonly pasts = new Map<number, PastShape>();
+  /** Places of the last inputs of a row by the length of a convolution, `[batch, length - 1, 1]`. */
+  private readonly lastInputs = new Map<number, ValueName>();
+  /** Null until a layer needs it. */
+  private mask: ValueName | null = null;
   private readonly lengths: MaskLengths;
   /** `[batch, heads, seq, head_dim]`. */
   private readonly contextShape: ValueName;
   /** `[batch, kv_heads, group, seq]`. */
   private readonly scoreRows: ValueName;
+  /** Place of a layer's keys and values among those that attend. */
+  private readonly cachePlaces: ReadonlyMap<number, number>;
 
   constructor(private readonly body: DecoderBody) {
     const builder = (this.builder = body.builder);
     const { heads, keyValueHeads, headSize } = body.options.shape;
+    this.cachePlaces = new Map(attendingLayers(body.options.shape).map((layer, place) => [layer, place]));
     builder.input('input_ids', 'int64', ['batch', 'seq']);
     builder.input('past_lens', 'int64', ['batch']);
     builder.input('last_index', 'int64', ['batch']);
@@ -83,28 +95,74 @@ class SplitDecoder {
   emit(): OnnxGraph {
     const { builder, body } = this;
     const { shape } = body.options;
-    const hidden = body.emitLayers((layer, projections) => this.attend(layer, projections));
+    const hidden = body.emitLayers((layer, projections) => this.attend(layer, projections), this);
     const last = builder.node('GatherND', [hidden, this.unsqueeze('last_index', [1])], { batch_dims: 1 });
     this.emitOutputs(body.emitHead(last), shape.vocabularySize);
     builder.node('Concat', this.newKeyValues, { axis: 0 }, 'new_kv');
-    const { layers, keyValueHeads, headSize } = shape;
-    builder.output('new_kv', 'float32', [2 * layers, 'batch', keyValueHeads, 'seq', headSize]);
+    const { keyValueHeads, headSize } = shape;
+    builder.output('new_kv', 'float32', [2 * this.cachePlaces.size, 'batch', keyValueHeads, 'seq', headSize]);
+    for (const { layer, name, dimensions } of stateTensors(shape)) {
+      builder.output(this.state(layer, name).present, 'float32', ['batch', ...dimensions]);
+    }
     return builder.build();
   }
 
   private declarePast(): void {
-    const { layers, keyValueHeads, headSize } = this.body.options.shape;
+    const { shape } = this.body.options;
+    const { keyValueHeads, headSize } = shape;
     let hasWindow = false;
-    for (let layer = 0; layer < layers; layer++) {
+    for (const layer of this.cachePlaces.keys()) {
       const window = this.body.windowOf(layer);
       hasWindow ||= window !== null;
       const capacity = window === null ? 'capacity' : `window_${window.size}`;
       for (const part of ['key', 'value']) {
         const dimensions = ['batch', keyValueHeads, capacity, headSize];
-        this.builder.input(`past_key_values.${layer}.${part}`, 'float32', dimensions);
+        this.builder.input(`${this.pastName(layer)}.${part}`, 'float32', dimensions);
       }
     }
+    for (const { layer, name, dimensions } of stateTensors(shape)) {
+      this.builder.input(this.state(layer, name).past, 'float32', ['batch', ...dimensions]);
+    }
     if (hasWindow) this.builder.input('window_starts', 'int64', ['batch']);
+  }
+
+  private pastName(layer: number): string {
+    return `past_key_values.${this.cachePlaces.get(layer)}`;
+  }
+
+  /** The state ends with the last token of the row, before its padding. */
+  withPastInputs(layer: number, input: ValueName, length: number): ValueName {
+    const { builder } = this;
+    const { past, present } = this.state(layer, 'inputs');
+    const joined = this.concat([past, input], 1);
+    this.lastInputs.set(length, this.lastInputs.get(length) ?? this.emitLastInputs(length));
+    const places = this.lastInputs.get(length) as ValueName;
+    builder.node('GatherND', [joined, places], { batch_dims: 1 }, present);
+    return joined;
+  }
+
+  state(layer: number, name: string): { past: ValueName; present: ValueName } {
+    return { past: `past_states.${layer}.${name}`, present: `new_states.${layer}.${name}` };
+  }
+
+  tokenMask(): ValueName {
+    this.mask ??= this.emitTokenMask();
+    return this.mask;
+  }
+
+  private emitTokenMask(): ValueName {
+    const { builder } = this;
+    const isToken = builder.node('LessOrEqual', [
+      this.unsqueeze(this.lengths.steps, [0]),
+      this.unsqueeze('last_index', [1]),
+    ]);
+    return this.unsqueeze(builder.node('Cast', [isToken], { to: onnxDataTypeCode.float32 }), [2]);
+  }
+
+  /** Returns the places of the inputs that the next token needs, `[batch, length - 1, 1]`. */
+  private emitLastInputs(length: number): ValueName {
+    const steps = this.builder.integers(Array.from({ length: length - 1 }, (_, step) => step + 1));
+    return this.unsqueeze(this.builder.node('Add', [this.unsqueeze('last_index', [1]), steps]), [2]);
   }
 
   private emitOutputs(head: ValueName, vocabularySize: number): void {
@@ -146,7 +204,7 @@ class SplitDecoder {
   }
 
   private emitPast(layer: number, window: number): PastShape {
-    const capacity = this.dimension(`past_key_values.${layer}.key`, 2);
+    const capacity = this.dimension(`${this.pastName(layer)}.key`, 2);
     const sink = this.body.options.shape.attention?.sinks ? [this.builder.integers([1])] : [];
     return {
       mask: this.emitMask(capacity, window),
@@ -196,18 +254,15 @@ class SplitDecoder {
   private attend(layer: number, projections: Projections): ValueName {
     const { body, builder } = this;
     const { heads, keyValueHeads, headSize, attention } = body.options.shape;
-    const tables = body.rotaryTables(layer);
     const { mask, parts } = this.pastOf(layer);
-    const scaled = body.scaleQuery(projections.query, this.positions);
-    const query = body.splitHeads(body.rotate(scaled, heads, this.positions, tables), heads);
-    const rotatedKey = body.rotate(projections.key, keyValueHeads, this.positions, tables);
-    const key = body.splitHeads(rotatedKey, keyValueHeads);
+    const query = body.splitHeads(body.rotateQuery(layer, projections.query, this.positions), heads);
+    const key = body.splitHeads(body.rotateKey(layer, projections.key, this.positions), keyValueHeads);
     const value = body.splitHeads(projections.value, keyValueHeads);
     this.newKeyValues.push(this.unsqueeze(key, [0]), this.unsqueeze(value, [0]));
 
     // Query heads that share a key-value head become rows of one product: [batch, kv_heads, group * seq, head_dim].
     const grouped = builder.node('Reshape', [query, builder.integers([0, keyValueHeads, -1, headSize])]);
-    const past = `past_key_values.${layer}`;
+    const past = this.pastName(layer);
     const products = [this.scores(grouped, `${past}.key`), this.scores(grouped, key)];
     const sinks = attention?.sinks ? [body.sinkColumn(layer, this.scoreRows)] : [];
     const scores = builder.node('Add', [this.joinScores(products, sinks), mask]);

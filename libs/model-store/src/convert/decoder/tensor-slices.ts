@@ -1,5 +1,15 @@
 import type { Architecture } from './architectures.js';
-import { type DecoderShape, type LayerPart, weightNames } from './decoder-shape.js';
+import {
+  convolvedChannels,
+  type DecoderShape,
+  type ExpertShape,
+  expertsOf,
+  feedForwardSize,
+  type GatedDelta,
+  type LayerPart,
+  type ShortConvolution,
+  weightNames,
+} from './decoder-shape.js';
 
 /** Rows of a source tensor that make up one weight of the graph. */
 export interface TensorSlice {
@@ -24,11 +34,23 @@ const tensorNames: Record<LayerPart, string> = {
   sinks: 'attn_sinks',
   attention_output: 'attn_output',
   attention_post_norm: 'post_attention_norm',
+  convolution_in: 'shortconv.in_proj',
+  convolution: 'shortconv.conv',
+  convolution_out: 'shortconv.out_proj',
+  delta_in: 'attn_qkv',
+  delta_gate: 'attn_gate',
+  delta_decay: 'ssm_alpha',
+  delta_decay_bias: 'ssm_dt',
+  delta_decay_scale: 'ssm_a',
+  delta_rate: 'ssm_beta',
+  delta_norm: 'ssm_norm',
+  delta_out: 'ssm_out',
   feed_forward_norm: 'ffn_norm',
   gate: 'ffn_gate',
   up: 'ffn_up',
   down: 'ffn_down',
   router: 'ffn_gate_inp',
+  router_selection: 'exp_probs_b',
   expert_gate: 'ffn_gate_exps',
   expert_up: 'ffn_up_exps',
   expert_down: 'ffn_down_exps',
@@ -54,8 +76,9 @@ export class TensorSlices {
     const head = tiedHead ? 'token_embd.weight' : 'output.weight';
     if (!shape.headless) this.slices.set(weightNames.head, { ...table, tensor: head });
     if (bias.head && !shape.headless) this.addVector(weightNames.bias(weightNames.head), 'output.bias', vocabularySize);
-    this.addVector(weightNames.finalNorm, 'output_norm.weight', hiddenSize);
-    if (norm.bias) this.addVector(weightNames.bias(weightNames.finalNorm), 'output_norm.bias', hiddenSize);
+    const finalNorm = architecture.finalNorm ?? 'output_norm';
+    this.addVector(weightNames.finalNorm, `${finalNorm}.weight`, hiddenSize);
+    if (norm.bias) this.addVector(weightNames.bias(weightNames.finalNorm), `${finalNorm}.bias`, hiddenSize);
     for (let layer = 0; layer < shape.layers; layer++) this.addLayer(layer);
   }
 
@@ -87,15 +110,19 @@ export class TensorSlices {
     if (normPlacement !== 'after' && !shape.parallelResidual) norms.push('feed_forward_norm');
     if (normPlacement !== 'before') norms.push('attention_post_norm', 'feed_forward_post_norm');
     for (const part of norms) this.addPart(layer, part, { rows: 1, columns: hiddenSize, bias: shape.norm.bias });
-    this.addAttention(layer);
-    if (shape.feedForward.experts) this.addExperts(layer);
+    const mixer = shape.mixers?.[layer];
+    if (mixer?.kind === 'short-convolution') this.addConvolution(layer, mixer);
+    else if (mixer) this.addDelta(layer, mixer);
+    else this.addAttention(layer);
+    const experts = expertsOf(shape, layer);
+    if (experts) this.addExperts(layer, experts);
     else this.addFeedForward(layer);
   }
 
   private addAttention(layer: number): void {
     const { hiddenSize, heads, keyValueHeads, headSize, bias, queryKeyNorm, attention } = this.shape;
     const sizes: [LayerPart, number][] = [
-      ['query', heads * headSize],
+      ['query', (attention?.outputGate ? 2 : 1) * heads * headSize],
       ['key', keyValueHeads * headSize],
       ['value', keyValueHeads * headSize],
     ];
@@ -121,9 +148,32 @@ export class TensorSlices {
     }
   }
 
+  private addConvolution(layer: number, { length, bias }: ShortConvolution): void {
+    const { hiddenSize } = this.shape;
+    this.addPart(layer, 'convolution_in', { rows: 3 * hiddenSize, columns: hiddenSize, bias });
+    this.addPart(layer, 'convolution', { rows: hiddenSize, columns: length, bias });
+    this.addPart(layer, 'convolution_out', { rows: hiddenSize, columns: hiddenSize, bias });
+  }
+
+  private addDelta(layer: number, mixer: GatedDelta): void {
+    const { hiddenSize } = this.shape;
+    const { valueHeads, valueSize, length } = mixer;
+    const [channels, valueWidth] = [convolvedChannels(mixer, hiddenSize), valueHeads * valueSize];
+    this.addPart(layer, 'delta_in', { rows: channels, columns: hiddenSize });
+    this.addPart(layer, 'convolution', { rows: channels, columns: length, tensor: `blk.${layer}.ssm_conv1d` });
+    this.addPart(layer, 'delta_gate', { rows: valueWidth, columns: hiddenSize });
+    for (const part of ['delta_decay', 'delta_rate'] as const)
+      this.addPart(layer, part, { rows: valueHeads, columns: hiddenSize });
+    this.addVector(weightNames.layer(layer, 'delta_decay_bias'), `blk.${layer}.ssm_dt.bias`, valueHeads);
+    this.addVector(weightNames.layer(layer, 'delta_decay_scale'), `blk.${layer}.ssm_a`, valueHeads);
+    this.addPart(layer, 'delta_norm', { rows: 1, columns: valueSize });
+    this.addPart(layer, 'delta_out', { rows: hiddenSize, columns: valueWidth });
+  }
+
   private addFeedForward(layer: number): void {
     const { hiddenSize, feedForward, bias } = this.shape;
-    const { kind, size } = feedForward;
+    const { kind } = feedForward;
+    const size = feedForwardSize(this.shape, layer);
     const wide = { rows: size, columns: hiddenSize, bias: bias.feedForward };
     const up = `blk.${layer}.ffn_up`;
     const isFused = kind.startsWith('gated-') && !this.has(`blk.${layer}.ffn_gate.weight`) && this.has(`${up}.weight`);
@@ -132,13 +182,15 @@ export class TensorSlices {
     this.addPart(layer, 'down', { rows: hiddenSize, columns: size, bias: bias.feedForward });
   }
 
-  private addExperts(layer: number): void {
+  private addExperts(layer: number, { count, bias, shared, selectionBias }: ExpertShape): void {
     const { hiddenSize, feedForward } = this.shape;
-    const { size, experts } = feedForward;
-    if (!experts) return;
-    const { count, bias, shared } = experts;
-    if (shared) this.addSharedExpert(layer, shared.size);
+    const { size } = feedForward;
+    if (shared) this.addSharedExpert(layer, shared);
     this.addPart(layer, 'router', { rows: count, columns: hiddenSize, bias });
+    if (selectionBias) {
+      const name = weightNames.layer(layer, 'router_selection');
+      this.addVector(name, `blk.${layer}.${tensorNames.router_selection}.bias`, count);
+    }
     const wide = { rows: count * size, columns: hiddenSize, experts: count };
     this.addPart(layer, 'expert_gate', wide);
     this.addPart(layer, 'expert_up', wide);
@@ -155,9 +207,9 @@ export class TensorSlices {
     }
   }
 
-  private addSharedExpert(layer: number, size: number): void {
+  private addSharedExpert(layer: number, { size, weighted }: NonNullable<ExpertShape['shared']>): void {
     const { hiddenSize } = this.shape;
-    this.addPart(layer, 'shared_router', { rows: 1, columns: hiddenSize });
+    if (weighted) this.addPart(layer, 'shared_router', { rows: 1, columns: hiddenSize });
     for (const part of ['shared_gate', 'shared_up'] as const)
       this.addPart(layer, part, { rows: size, columns: hiddenSize });
     this.addPart(layer, 'shared_down', { rows: hiddenSize, columns: size });

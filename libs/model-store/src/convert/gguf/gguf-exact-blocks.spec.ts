@@ -81,6 +81,46 @@ const layers: readonly (readonly [graph: string, gguf: string])[] = [
   ['layers.1.down', 'blk.1.ffn_down.weight'],
 ];
 
+describe('a tied output layer', () => {
+  const wide = tinyDecoder('wide', 1);
+  const tied = { ...wide, shape: { ...wide.shape, tiedHead: true } };
+
+  /** Logits after some tokens, and the names of the weights. */
+  async function run(file: Buffer, options: ConversionOptions) {
+    const { path } = await convert(file, options);
+    const { initializers } = await readOnnxModel(memoryAccess(await readFile(path)));
+    const runner = await openSplitRunner(path, tied.shape, 16);
+    const { logits } = await runner.append([300, 17, 400, 265]);
+    await runner.release();
+    return { logits, names: initializers.map(({ name }) => name) };
+  }
+
+  it.each(['Q8_0', 'Q6_K', 'Q5_0'])('shares the table of the embeddings in %s with every value', async (name) => {
+    const file = quantizedGguf(await ggufFile(tied), ggufTypes, (tensor) =>
+      tensor === 'token_embd.weight' ? name : tensor.startsWith('blk.') ? 'Q8_0' : undefined,
+    );
+    const shared = await run(file, {});
+    expect(shared.names).toContain('head.codes');
+    expect(shared.names).not.toContain('embedding');
+    // With an output layer of its own in floats, the embeddings are a table in half precision.
+    const apart = await run(file, { headWeights: 'float32' });
+    expect(apart.names).toEqual(expect.arrayContaining(['embedding', 'head']));
+    expect(distance(shared.logits, apart.logits)).toBeLessThan(0.002);
+  });
+
+  it('shares the table in floats, and no other', async () => {
+    const file = await ggufFile(tied);
+    const { names, logits } = await run(file, {});
+    expect(names).toContain('embedding');
+    expect(names).not.toContain('head');
+    const untied = await run(await ggufFile({ ...tied, shape: { ...tied.shape, tiedHead: false } }), {});
+    expect(untied.names).toContain('head');
+    expect(logits.every(Number.isFinite)).toBe(true);
+    const narrow = await run(file, { weights: 'int4' });
+    expect(narrow.names).toEqual(expect.arrayContaining(['embedding', 'head.codes']));
+  });
+});
+
 describe('convertGguf', () => {
   it.each([
     ['Q4_0', 'int4', 32],
@@ -114,7 +154,7 @@ describe('convertGguf', () => {
     };
     const { file } = await quantizedFile((name) => types[name.split('.').at(-2) ?? '']);
     const { path, converter } = await convert(file, {});
-    expect(converter).toBe('gguf/5 stored blockSize=32 head=stored');
+    expect(converter).toBe('gguf/6 stored blockSize=32 head=stored');
     const formats = await formatsOf(path);
     const layer = { query: 4, key: 'float32', value: 8, gate: 4, up: 'float32', down: 8 };
     for (const index of [0, 1]) {

@@ -64,6 +64,13 @@ export class GgufMetadata implements Hyperparameters {
     return Array.isArray(value) && value.every((item) => typeof item === 'boolean') ? value : null;
   }
 
+  listedNumbers(key: string): number[] | null {
+    const value = this.get(key);
+    if (!Array.isArray(value)) return null;
+    const isNumber = (item: GgufValue): item is number | bigint => typeof item === 'number' || typeof item === 'bigint';
+    return value.every(isNumber) ? value.map(Number) : null;
+  }
+
   has(key: string): boolean {
     return this.values.has(this.prefix + key);
   }

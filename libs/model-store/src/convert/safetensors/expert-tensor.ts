@@ -1,5 +1,7 @@
 import type { SourceTensor } from '../decoder/decoder-source.js';
 import { invalidFile } from '../invalid-file.js';
+import { readFloats } from './safetensors-values.js';
+import type { StoredTensor } from './safetensors-weights.js';
 
 /** The same matrix of all experts, one after another. */
 export class ExpertTensor implements SourceTensor {
@@ -27,6 +29,36 @@ export class ExpertTensor implements SourceTensor {
       const end = Math.min(to, start + this.rowsEach);
       const values = await this.experts[expert]?.rows(row - start, end - start);
       if (values) result.set(values, (row - from) * columns);
+      row = end;
+    }
+    return result;
+  }
+}
+
+/** Floats of all experts in one tensor, `[experts, outputs, inputs]`: `rows` outputs of each from `first` on. */
+export class SlicedExperts implements SourceTensor {
+  readonly dimensions: readonly number[];
+  readonly origin: { fileName: string; name: string };
+
+  constructor(
+    private readonly stored: StoredTensor,
+    private readonly part: { first: number; rows: number },
+  ) {
+    const [experts = 0, , inputs = 0] = stored.entry.shape;
+    this.dimensions = [inputs, part.rows, experts];
+    this.origin = { fileName: stored.file.name, name: stored.entry.name };
+  }
+
+  async rows(from: number, to: number): Promise<Float32Array> {
+    const { file, entry } = this.stored;
+    const [, outputs = 0, inputs = 0] = entry.shape;
+    const { first, rows } = this.part;
+    const result = new Float32Array((to - from) * inputs);
+    for (let row = from; row < to;) {
+      const expert = Math.floor(row / rows);
+      const end = Math.min(to, (expert + 1) * rows);
+      const start = expert * outputs + first + (row - expert * rows);
+      result.set(await readFloats(file, entry, start * inputs, (end - row) * inputs), (row - from) * inputs);
       row = end;
     }
     return result;

@@ -7,14 +7,12 @@ export class FloatTensor implements SourceTensor {
   readonly dimensions: readonly number[];
   readonly origin: { fileName: string; name: string };
 
-  /** `added` is added to every value. */
+  /** `change` is applied to every value. */
   constructor(
     private readonly stored: StoredTensor,
-    private readonly added = 0,
+    private readonly change?: (value: number) => number,
   ) {
-    const { shape } = stored.entry;
-    // A matrix of one row is a vector.
-    this.dimensions = (shape.length === 2 && shape[0] === 1 ? shape.slice(1) : shape).toReversed();
+    this.dimensions = storedDimensions(stored.entry.shape).toReversed();
     this.origin = { fileName: stored.file.name, name: stored.entry.name };
   }
 
@@ -22,6 +20,12 @@ export class FloatTensor implements SourceTensor {
     const columns = this.dimensions[0] ?? 1;
     const { file, entry } = this.stored;
     const values = await readFloats(file, entry, from * columns, (to - from) * columns);
-    return this.added === 0 ? values : values.map((value) => value + this.added);
+    return this.change === undefined ? values : values.map(this.change);
   }
+}
+
+/** A matrix of one row is a vector, and the kernel of a depthwise convolution, `[channels, 1, length]`, a matrix. */
+function storedDimensions(shape: readonly number[]): readonly number[] {
+  if (shape.length === 2 && shape[0] === 1) return shape.slice(1);
+  return shape.length === 3 && shape[1] === 1 ? [shape[0] ?? 0, shape[2] ?? 0] : shape;
 }

@@ -59,6 +59,35 @@ describe('hubArchitectures', () => {
     expect(() => settingsOf({ ...rest, rope_scaling: broken })).toThrow('its long_factor has 2 factors, not 4');
   });
 
+  it('read the letters of EXAONE 4 for windows', async () => {
+    const { layer_types: _, ...config } = await tinyDecoderConfig('exaone4-window');
+    expect(settingsOf(config).values.get('attention.sliding_window_pattern')).toEqual([true, true, true, false]);
+  });
+
+  it('read Ministral 3 by the type of what is inside', async () => {
+    const config = await tinyDecoderConfig('ministral3');
+    expect(findHubArchitecture(new HubConfig(config)).architecture).toBe('mistral3');
+    const { values } = settingsOf(config);
+    expect(values.get('attention.temperature_scale')).toBe(0.5);
+    const earlier = { ...config, text_config: { ...(config['text_config'] as object), model_type: 'mistral' } };
+    expect(findHubArchitecture(new HubConfig(earlier)).architecture).toBe('llama');
+    expect(() => settingsOf(earlier)).toThrow('its queries grow with their position');
+  });
+
+  it('scale the base by the alpha of Hunyuan, whatever the length of the text', async () => {
+    const config = await tinyDecoderConfig('hunyuan');
+    const { values } = settingsOf(config);
+    expect(values.get('rope.freq_base')).toBeCloseTo(10_000 * 50 ** (8 / 6), 6);
+    expect(values.has('rope.scaling.type')).toBe(false);
+  });
+
+  it('rotate no layer of a Granite 4 that says so', async () => {
+    const config = await tinyDecoderConfig('granite4');
+    expect(settingsOf(config).values.has('rope.unrotated_layers')).toBe(false);
+    const { values } = settingsOf({ ...config, position_embedding_type: 'nope' });
+    expect(values.get('rope.unrotated_layers')).toEqual([true, true]);
+  });
+
   it('have a window only where it is used', () => {
     const sizes = { num_attention_heads: 2, hidden_size: 16, num_hidden_layers: 2, intermediate_size: 8 };
     const base = { ...sizes, max_position_embeddings: 64, architectures: ['Qwen2ForCausalLM'], sliding_window: 32 };

@@ -1,7 +1,8 @@
 import { invalidFile } from '../invalid-file.js';
-import type { HubConfig, ParameterValue } from './hub-config.js';
-
-type Parameters = Record<string, ParameterValue | undefined>;
+import { servedByManifest } from '../other-families.js';
+import { attentionOnlyGranite, ernieExperts, graniteScales, type HubParameterValues } from './family-settings.js';
+import type { HubConfig } from './hub-config.js';
+import { type LayerKinds, lfm2, qwen35, qwen35moe } from './hub-state-architectures.js';
 
 /** How the hubs' files of an architecture map to the terms of GGUF. */
 export interface HubArchitecture {
@@ -9,24 +10,46 @@ export interface HubArchitecture {
   architecture: string;
   /** Modules of every layer by their GGUF names; each has a weight and perhaps a bias. */
   layer: Readonly<Record<string, string>>;
+  /** Layers that differ in kind. */
+  kinds?: LayerKinds;
+  /** Modules outside the layers, where they are not those of most architectures. */
+  outer?: Readonly<Record<string, string>>;
   /** Modules that some models of the architecture have. */
   optional?: Readonly<Record<string, string>>;
-  /** Modules of each expert, `<list>.<expert>.<part>`, which GGUF stacks. */
+  /** Modules of layers without experts, and of layers with them, in a model that has both. */
+  denseLayer?: Readonly<Record<string, string>>;
+  expertLayer?: Readonly<Record<string, string>>;
+  /**
+   * Modules of each expert, `<list>.<expert>.<part>`, which GGUF stacks. Some files stack them too, with gate and up in
+   * one: `<list>.gate_up_proj` and `<list>.down_proj`.
+   */
   experts?: { list: string; parts: Readonly<Record<string, string>> };
+  /** Parameter of layers with experts that is added to their scores when experts are chosen. */
+  selectionBias?: string;
   /** Module of all experts, stacked as in gpt-oss: in MXFP4, or as floats. */
   stackedExperts?: string;
   /** Parameters without a module, by their GGUF names. */
   parametersOfLayer?: Readonly<Record<string, string>>;
+  /** Members that files may have under another name, which counts where both are there. */
+  otherNames?: Readonly<Record<string, string>>;
   /** Members that files leave out where they are these. */
   defaults?: Readonly<Record<string, unknown>>;
   /** Queries and keys have the two values of a rotary pair side by side. */
   adjacentPairs?: true;
   /** Gains of norms are stored as their difference from one. */
   gainsFromOne?: true;
+  /** The norm whose gain is stored whole nevertheless. */
+  wholeGain?: string;
+  /** Value heads that share a key head follow each other. */
+  groupedHeads?: true;
   /** The decoder is part of a model that sees; its settings are in this member. */
   inner?: string;
+  /** Entries that replace this one by the `model_type` of `inner`. */
+  byInnerType?: Readonly<Record<string, HubArchitecture>>;
+  /** Tensors that the decoder does not need, such as layers that guess further tokens. */
+  unneeded?: RegExp;
   /** Values by GGUF's keys beside sizes, activation, window and rotation. */
-  parameters?: (config: HubConfig) => Parameters;
+  parameters?: (config: HubConfig) => HubParameterValues;
 }
 
 const attention = {
@@ -44,6 +67,22 @@ const plain = { ...attention, ffn_norm: 'post_attention_layernorm', ...feedForwa
 const normsAfter = { post_attention_norm: 'post_attention_layernorm', post_ffw_norm: 'post_feedforward_layernorm' };
 const normsAround = { ...attention, ...normsAfter, ffn_norm: 'pre_feedforward_layernorm', ...feedForward };
 const wholeContext = { use_sliding_window: false };
+const expertParts = { ffn_gate_exps: 'gate_proj', ffn_up_exps: 'up_proj', ffn_down_exps: 'down_proj' };
+const mixtralParts = { ffn_gate_exps: 'w1', ffn_down_exps: 'w2', ffn_up_exps: 'w3' };
+const sharedExperts = {
+  ffn_gate_shexp: 'mlp.shared_experts.gate_proj',
+  ffn_up_shexp: 'mlp.shared_experts.up_proj',
+  ffn_down_shexp: 'mlp.shared_experts.down_proj',
+};
+
+const ernieDefaults = { rms_norm_eps: 1e-5, tie_word_embeddings: true, rope_theta: 5e5 };
+
+/** Ministral 3, whose queries grow with their position. Its rotation is that of the published files. */
+const ministral3: HubArchitecture = {
+  architecture: 'mistral3',
+  layer: plain,
+  defaults: { rms_norm_eps: 1e-5, head_dim: 128, rope_theta: 1e6 },
+};
 
 const olmo: HubArchitecture = {
   architecture: 'olmo2',
@@ -85,14 +124,17 @@ const cohere: HubArchitecture = {
 export const hubArchitectures: Readonly<Record<string, HubArchitecture>> = {
   LlamaForCausalLM: { architecture: 'llama', layer: plain },
   MistralForCausalLM: { architecture: 'llama', layer: plain, defaults: { sliding_window: 4096 } },
-  Mistral3ForConditionalGeneration: { architecture: 'llama', layer: plain, inner: 'text_config' },
+  Mistral3ForConditionalGeneration: {
+    architecture: 'llama',
+    layer: plain,
+    inner: 'text_config',
+    byInnerType: { ministral3: { ...ministral3, inner: 'text_config' } },
+  },
+  Ministral3ForCausalLM: ministral3,
   MixtralForCausalLM: {
     architecture: 'llama',
     layer: { ...attention, ffn_norm: 'post_attention_layernorm', ffn_gate_inp: 'block_sparse_moe.gate' },
-    experts: {
-      list: 'block_sparse_moe.experts',
-      parts: { ffn_gate_exps: 'w1', ffn_down_exps: 'w2', ffn_up_exps: 'w3' },
-    },
+    experts: { list: 'block_sparse_moe.experts', parts: mixtralParts },
     defaults: { rms_norm_eps: 1e-5, rope_theta: 1e6, num_experts_per_tok: 2 },
     parameters: (config) => ({ expert_used_count: config.size('num_experts_per_tok') }),
   },
@@ -105,10 +147,7 @@ export const hubArchitectures: Readonly<Record<string, HubArchitecture>> = {
   Qwen3MoeForCausalLM: {
     architecture: 'qwen3moe',
     layer: { ...attention, ...headNorms, ffn_norm: 'post_attention_layernorm', ffn_gate_inp: 'mlp.gate' },
-    experts: {
-      list: 'mlp.experts',
-      parts: { ffn_gate_exps: 'gate_proj', ffn_up_exps: 'up_proj', ffn_down_exps: 'down_proj' },
-    },
+    experts: { list: 'mlp.experts', parts: expertParts },
     defaults: {
       ...wholeContext,
       num_experts_per_tok: 8,
@@ -132,10 +171,7 @@ export const hubArchitectures: Readonly<Record<string, HubArchitecture>> = {
       ffn_up_shexp: 'mlp.shared_expert.up_proj',
       ffn_down_shexp: 'mlp.shared_expert.down_proj',
     },
-    experts: {
-      list: 'mlp.experts',
-      parts: { ffn_gate_exps: 'gate_proj', ffn_up_exps: 'up_proj', ffn_down_exps: 'down_proj' },
-    },
+    experts: { list: 'mlp.experts', parts: expertParts },
     defaults: {
       ...wholeContext,
       num_experts_per_tok: 4,
@@ -149,6 +185,98 @@ export const hubArchitectures: Readonly<Record<string, HubArchitecture>> = {
       expert_shared_feed_forward_length: config.size('shared_expert_intermediate_size'),
       expert_weights_norm: config.flag('norm_topk_prob', false),
     }),
+  },
+  OlmoeForCausalLM: {
+    architecture: 'olmoe',
+    layer: { ...attention, ...headNorms, ffn_norm: 'post_attention_layernorm', ffn_gate_inp: 'mlp.gate' },
+    experts: { list: 'mlp.experts', parts: expertParts },
+    defaults: { rms_norm_eps: 1e-5, num_experts_per_tok: 8, norm_topk_prob: false },
+    parameters: (config) => ({
+      expert_used_count: config.size('num_experts_per_tok'),
+      expert_weights_norm: config.flag('norm_topk_prob', false),
+      'attention.clamp_kqv': config.number('clip_qkv', 0),
+    }),
+  },
+  MiniMaxM2ForCausalLM: {
+    architecture: 'minimax-m2',
+    layer: { ...attention, ...headNorms, ffn_norm: 'post_attention_layernorm', ffn_gate_inp: 'block_sparse_moe.gate' },
+    experts: { list: 'block_sparse_moe.experts', parts: mixtralParts },
+    selectionBias: 'block_sparse_moe.e_score_correction_bias',
+    defaults: { head_dim: 128, rope_theta: 5e6, num_experts_per_tok: 8 },
+    parameters: (config) => ({
+      expert_used_count: config.size('num_experts_per_tok'),
+      // Published files give the size, later ones its share.
+      ...(config.has('rotary_dim') && { 'rope.dimension_count': config.size('rotary_dim') }),
+    }),
+  },
+  Glm4MoeForCausalLM: {
+    architecture: 'glm4moe',
+    layer: { ...attention, post_attention_norm: 'post_attention_layernorm' },
+    optional: headNorms,
+    denseLayer: feedForward,
+    expertLayer: { ffn_gate_inp: 'mlp.gate', ...sharedExperts },
+    experts: { list: 'mlp.experts', parts: expertParts },
+    selectionBias: 'mlp.gate.e_score_correction_bias',
+    defaults: {
+      rms_norm_eps: 1e-5,
+      partial_rotary_factor: 0.5,
+      n_routed_experts: 128,
+      n_shared_experts: 1,
+      num_experts_per_tok: 8,
+      moe_intermediate_size: 1408,
+      first_k_dense_replace: 1,
+      norm_topk_prob: true,
+    },
+    parameters: (config) => ({
+      leading_dense_block_count: config.number('first_k_dense_replace'),
+      expert_used_count: config.size('num_experts_per_tok'),
+      expert_feed_forward_length: config.size('moe_intermediate_size'),
+      expert_shared_feed_forward_length: config.size('moe_intermediate_size') * config.size('n_shared_experts'),
+      expert_weights_norm: config.flag('norm_topk_prob', true),
+      expert_weights_scale: config.number('routed_scaling_factor', 1),
+      expert_group_count: config.number('n_group', 1),
+    }),
+  },
+  Ernie4_5ForCausalLM: {
+    architecture: 'ernie4_5',
+    layer: plain,
+    adjacentPairs: true,
+    defaults: { ...ernieDefaults, head_dim: 128 },
+  },
+  Ernie4_5_MoeForCausalLM: {
+    architecture: 'ernie4_5-moe',
+    layer: { ...attention, ffn_norm: 'post_attention_layernorm' },
+    adjacentPairs: true,
+    denseLayer: feedForward,
+    expertLayer: { ffn_gate_inp: 'mlp.gate', ...sharedExperts },
+    experts: { list: 'mlp.experts', parts: expertParts },
+    selectionBias: 'mlp.moe_statics.e_score_correction_bias',
+    unneeded: /^model\.mtp_/,
+    defaults: {
+      ...ernieDefaults,
+      moe_k: 6,
+      moe_num_experts: 64,
+      moe_num_shared_experts: 2,
+      moe_intermediate_size: 1536,
+      moe_layer_start_index: 1,
+      moe_layer_interval: 1,
+    },
+    parameters: ernieExperts,
+  },
+  SeedOssForCausalLM: {
+    architecture: 'seed_oss',
+    layer: { ...attention, post_attention_norm: 'post_attention_layernorm', ...feedForward },
+    defaults: { head_dim: 128 },
+  },
+  Exaone4ForCausalLM: {
+    architecture: 'exaone4',
+    layer: { ...attentionWithoutNorm, ...normsAfter, ...headNorms, ...feedForward },
+    defaults: { rms_norm_eps: 1e-5 },
+  },
+  HunYuanDenseV1ForCausalLM: {
+    architecture: 'hunyuan-dense',
+    layer: { ...plain, attn_q_norm: 'self_attn.query_layernorm', attn_k_norm: 'self_attn.key_layernorm' },
+    defaults: { rms_norm_eps: 1e-5 },
   },
   GptOssForCausalLM: {
     architecture: 'gpt-oss',
@@ -183,12 +311,18 @@ export const hubArchitectures: Readonly<Record<string, HubArchitecture>> = {
   GraniteForCausalLM: {
     architecture: 'granite',
     layer: plain,
-    parameters: (config) => ({
-      embedding_scale: config.number('embedding_multiplier', 1),
-      residual_scale: config.number('residual_multiplier', 1),
-      'attention.scale': config.number('attention_multiplier', 1),
-      logit_scale: config.number('logits_scaling', 1),
-    }),
+    parameters: graniteScales,
+  },
+  GraniteMoeHybridForCausalLM: {
+    architecture: 'granite',
+    layer: {
+      ...attention,
+      ffn_norm: 'post_attention_layernorm',
+      ffn_up: 'shared_mlp.input_linear',
+      ffn_down: 'shared_mlp.output_linear',
+    },
+    defaults: { num_local_experts: 8 },
+    parameters: (config) => ({ ...graniteScales(config), ...attentionOnlyGranite(config) }),
   },
   GemmaForCausalLM: {
     architecture: 'gemma',
@@ -233,14 +367,21 @@ export const hubArchitectures: Readonly<Record<string, HubArchitecture>> = {
     optional: {},
     defaults: { ...cohere.defaults, sliding_window: 4096 },
   },
+  Lfm2ForCausalLM: lfm2,
+  Qwen3_5ForCausalLM: qwen35,
+  Qwen3_5ForConditionalGeneration: { ...qwen35, inner: 'text_config' },
+  Qwen3_5MoeForCausalLM: qwen35moe,
+  Qwen3_5MoeForConditionalGeneration: { ...qwen35moe, inner: 'text_config' },
 };
 
-/** Experts of each layer; the libraries have two names for them. */
+const namesOfExpertCount = ['num_experts', 'n_routed_experts', 'moe_num_experts'];
+
+/** Experts of each layer; the libraries have several names for them. */
 export function expertCount(config: HubConfig): number {
-  return config.size(config.has('num_experts') ? 'num_experts' : 'num_local_experts');
+  return config.size(namesOfExpertCount.find((name) => config.has(name)) ?? 'num_local_experts');
 }
 
-function softCaps(config: HubConfig): Parameters {
+function softCaps(config: HubConfig): HubParameterValues {
   return {
     attn_logit_softcapping: config.number('attn_logit_softcapping', 0),
     final_logit_softcapping: config.number('final_logit_softcapping', 0),
@@ -255,12 +396,18 @@ function unrotatedLayers(config: HubConfig): boolean[] | undefined {
 }
 
 /** Returns the table's entry. Throws `INVALID_MODEL` that names the architecture and the supported ones. */
-export function findHubArchitecture({ values }: HubConfig): HubArchitecture {
-  const { architectures } = values;
+export function findHubArchitecture(config: HubConfig): HubArchitecture {
+  const { architectures } = config.values;
   const [name] = Array.isArray(architectures) ? architectures.map(String) : [];
   if (name === undefined) throw invalidFile('config.json', 'it names no architecture');
   const found = Object.hasOwn(hubArchitectures, name) ? hubArchitectures[name] : undefined;
-  if (found !== undefined) return found;
+  if (found !== undefined) return found.byInnerType?.[innerType(config, found)] ?? found;
   const known = Object.keys(hubArchitectures).join(', ');
-  throw invalidFile('config.json', `its architecture is ${name.slice(0, 80)}; ${known} are converted`);
+  const instead = servedByManifest(name);
+  const hint = instead === null ? '' : `. However, ${instead}`;
+  throw invalidFile('config.json', `its architecture is ${name.slice(0, 80)}; ${known} are converted${hint}`);
+}
+
+function innerType(config: HubConfig, { inner = '' }: HubArchitecture): string {
+  return config.object(inner)?.text('model_type', '') ?? '';
 }

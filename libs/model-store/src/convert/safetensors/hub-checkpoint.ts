@@ -8,7 +8,7 @@ import { HubParameters, readSettings } from './hub-parameters.js';
 import { type ModelFiles, readJsonObject } from './model-files.js';
 import { codesPerWord, type PackedLayout, readPackedLayout } from './packed-layouts.js';
 import { PackedTensor } from './packed-tensor.js';
-import { ExpertTensor } from './expert-tensor.js';
+import { ExpertTensor, SlicedExperts } from './expert-tensor.js';
 import { FloatTensor } from './float-tensor.js';
 import { Mxfp4Experts, TransposedExperts, type Turn, TurnVectors } from './stacked-experts.js';
 import type { SafetensorsEntry } from './safetensors-header.js';
@@ -22,9 +22,9 @@ const embedding = 'embed_tokens.weight';
 /** Modules outside the layers by their GGUF names. */
 const outerModules: Readonly<Record<string, string>> = { token_embd: 'embed_tokens', output_norm: 'norm' };
 
-/** Computed from the configuration by all who run the model, or of the part that sees. */
+/** Computed from the configuration by all who run the model, of the part that sees, or of layers that guess later tokens. */
 const uncountedTensors =
-  /(?:rotary_emb\.inv_freq|\.masked_bias)$|^(?:model\.)?(?:vision_tower|vision_model|multi_modal_projector)\./;
+  /(?:rotary_emb\.inv_freq|\.masked_bias)$|^(?:model\.)?(?:vision_tower|vision_model|visual|multi_modal_projector|mtp)\./;
 
 const floatTypes: ReadonlySet<string> = new Set(['F32', 'F16', 'BF16']);
 
@@ -39,6 +39,8 @@ export class HubCheckpoint {
     /** Packed 4-bit weights; null if all are floats. */
     readonly packed: PackedLayout | null,
     readonly weights: SafetensorsWeights,
+    /** Names of stored tensors that the decoder does not need. */
+    private readonly unused: ReadonlySet<string>,
   ) {}
 
   /** Reads `config.json` and the headers. The caller closes it. */
@@ -50,10 +52,14 @@ export class HubCheckpoint {
     const { values, factors } = readSettings(config, hub);
     const weights = await SafetensorsWeights.open(files);
     try {
-      const tensors = new CheckpointTensors(weights.tensors, hub, packed).translate({
+      const reader = new CheckpointTensors(weights.tensors, hub, packed);
+      const tensors = reader.translate({
         layers: Number(values.get('block_count')),
+        kinds: layerKinds(config, hub),
+        dense: Number(values.get('leading_dense_block_count') ?? 0),
+        guessing: config.number('num_nextn_predict_layers', 0),
         experts: hub.experts ? expertCount(config) : 0,
-        head: headOf(config, weights, purpose),
+        head: headOf({ whole, config }, weights, purpose),
       });
       for (const [name, divisors] of Object.entries(factors)) tensors.set(name, constantTensor(divisors));
       const source: DecoderSource = {
@@ -62,8 +68,9 @@ export class HubCheckpoint {
         parameters: new HubParameters(values),
         tensors,
         rotaryPairs: hub.adjacentPairs ? 'adjacent' : 'halves',
+        headOrder: hub.groupedHeads ? 'grouped' : 'tiled',
       };
-      return new HubCheckpoint(whole, config, source, packed, weights);
+      return new HubCheckpoint(whole, config, source, packed, weights, reader.unread);
     } catch (error) {
       await weights.close();
       throw error;
@@ -90,6 +97,7 @@ export class HubCheckpoint {
     let parameters = 0;
     let packed = 0;
     for (const { entry } of this.weights.tensors.values()) {
+      if (this.unused.has(entry.name)) continue;
       const codes = codesOf(entry);
       if (codes === null && !floatTypes.has(entry.dtype)) continue;
       const count = entry.shape.reduce((product, size) => product * size, codes?.perValue ?? 1);
@@ -119,17 +127,47 @@ function constantTensor(values: Float32Array): SourceTensor {
 }
 
 /** The settings of the decoder, with those that files leave out. */
-export function decoderConfig(whole: HubConfig, { inner, defaults }: HubArchitecture): HubConfig {
+export function decoderConfig(whole: HubConfig, { inner, defaults, otherNames }: HubArchitecture): HubConfig {
   const found = inner === undefined ? whole : whole.object(inner);
   if (found === null) throw invalidFile('config.json', `it has no ${inner}`);
   // Of a model that sees, the output layer may be described outside.
   const outer = inner !== undefined && whole.has('tie_word_embeddings') ? ['tie_word_embeddings'] : [];
   const shared = outer.map((name) => [name, whole.values[name]]);
-  return found.with({ ...defaults, ...Object.fromEntries(shared), ...found.values });
+  const renamed = Object.entries(otherNames ?? {}).flatMap(([name, other]) =>
+    found.has(other) ? [[name, found.values[other]]] : [],
+  );
+  const values = { ...defaults, ...Object.fromEntries(shared), ...found.values, ...Object.fromEntries(renamed) };
+  return found.with(values);
+}
+
+/** The kind of each layer, if layers differ in their modules. */
+function layerKinds(config: HubConfig, { kinds }: HubArchitecture): readonly string[] {
+  const found = kinds?.of(config) ?? [];
+  const unknown = found.find((kind) => !Object.hasOwn(kinds?.modules ?? {}, kind));
+  if (unknown === undefined) return found;
+  const known = Object.keys(kinds?.modules ?? {}).join(', ');
+  throw invalidFile('config.json', `it has a layer of the type ${quoted(unknown)}; ${known} are converted`);
+}
+
+/**
+ * Whether the output layer is the embeddings; null: if it is not stored. A model that sees says it twice, and the libraries
+ * disagree about which one counts, so where the two differ the stored tensors decide.
+ */
+function readTied(whole: HubConfig, config: HubConfig): boolean | null {
+  const name = 'tie_word_embeddings';
+  if (!config.has(name)) return null;
+  const tied = config.flag(name, false);
+  return whole.has(name) && whole.flag(name, tied) !== tied ? null : tied;
 }
 
 interface Layout {
   layers: number;
+  /** Of each layer, if layers differ in their modules. */
+  kinds: readonly string[];
+  /** The first layers, without experts. */
+  dense: number;
+  /** Layers behind the others that guess further tokens, and are not computed. */
+  guessing: number;
   /** Of each layer; 0 for a model without. */
   experts: number;
   head: StoredHead;
@@ -141,18 +179,24 @@ type StoredHead = 'stored' | 'tied' | 'if-stored' | 'score';
 const scoreWeight = 'score.weight';
 
 /** Published embedding models keep the settings of the text model that they were made of, without its output layer. */
-function headOf(config: HubConfig, { tensors }: SafetensorsWeights, purpose: DecoderPurpose): StoredHead {
+function headOf(
+  { whole, config }: { whole: HubConfig; config: HubConfig },
+  { tensors }: SafetensorsWeights,
+  purpose: DecoderPurpose,
+): StoredHead {
   if (purpose === 'embedding') return 'tied';
   if (purpose === 'rerank' && tensors.has(scoreWeight)) return 'score';
-  if (!config.has('tie_word_embeddings')) return 'if-stored';
-  return config.flag('tie_word_embeddings', false) ? 'tied' : 'stored';
+  const isTied = readTied(whole, config);
+  if (isTied === null) return 'if-stored';
+  return isTied ? 'tied' : 'stored';
 }
 
 /** Translates names to those of GGUF, and refuses what is missing or left over. */
 class CheckpointTensors {
   private readonly prefix: string;
   private readonly head: string;
-  private readonly unread: Set<string>;
+  /** What was not asked for: after `translate`, what may be left aside. */
+  readonly unread: Set<string>;
   private readonly translated = new Map<string, SourceTensor>();
 
   constructor(
@@ -165,35 +209,63 @@ class CheckpointTensors {
     this.unread = new Set(stored.keys());
   }
 
-  translate({ layers, experts, head }: Layout): Map<string, SourceTensor> {
-    for (const [name, module] of Object.entries(outerModules)) this.add(name, `${this.prefix}${module}`);
+  translate({ layers, kinds, dense, guessing, experts, head }: Layout): Map<string, SourceTensor> {
+    for (const [name, module] of Object.entries(this.hub.outer ?? outerModules))
+      this.add(name, `${this.prefix}${module}`);
     if (head === 'score') this.translated.set(scoreTensor, new FloatTensor(this.require(scoreWeight)));
     if (head === 'stored' || (head === 'if-stored' && this.stored.has(`${this.head}.weight`))) {
       this.add('output', this.head);
     } else this.unread.delete(`${this.head}.weight`);
-    for (let layer = 0; layer < layers; layer++) this.addLayer(layer, experts);
-    this.refuseUnread();
+    for (let layer = 0; layer < layers; layer++) this.addLayer(layer, kinds[layer], layer < dense ? 0 : experts);
+    this.refuseUnread(guessing > 0 ? layers : Infinity);
     return this.translated;
   }
 
-  private addLayer(layer: number, experts: number): void {
+  private addLayer(layer: number, kind: string | undefined, experts: number): void {
     const inLayer = (module: string): string => `${this.prefix}layers.${layer}.${module}`;
-    for (const [name, module] of Object.entries(this.hub.layer)) this.add(`blk.${layer}.${name}`, inLayer(module));
+    const modules = {
+      ...this.hub.layer,
+      ...(experts > 0 ? this.hub.expertLayer : this.hub.denseLayer),
+      ...(kind === undefined ? {} : this.hub.kinds?.modules[kind]),
+    };
+    for (const [name, module] of Object.entries(modules)) this.add(`blk.${layer}.${name}`, inLayer(module));
     for (const [name, module] of Object.entries(this.hub.optional ?? {})) {
       if (this.stored.has(`${inLayer(module)}.weight`)) this.add(`blk.${layer}.${name}`, inLayer(module));
     }
     for (const [name, parameter] of Object.entries(this.hub.parametersOfLayer ?? {})) {
       this.translated.set(`blk.${layer}.${name}.weight`, new FloatTensor(this.require(inLayer(parameter))));
     }
+    const parameters = kind === undefined ? {} : this.hub.kinds?.parameters?.[kind];
+    for (const [name, { name: parameter, change }] of Object.entries(parameters ?? {})) {
+      this.translated.set(`blk.${layer}.${name}`, new FloatTensor(this.require(inLayer(parameter)), change));
+    }
     if (this.hub.stackedExperts !== undefined) this.addStackedExperts(layer, inLayer(this.hub.stackedExperts));
-    if (!this.hub.experts) return;
+    if (!this.hub.experts || experts === 0) return;
     const { list, parts } = this.hub.experts;
+    if (this.stored.has(inLayer(`${list}.gate_up_proj`))) return this.addFusedExperts(layer, inLayer(list));
+    if (this.hub.selectionBias !== undefined) {
+      const bias = new FloatTensor(this.require(inLayer(this.hub.selectionBias)));
+      this.translated.set(`blk.${layer}.exp_probs_b.bias`, bias);
+    }
     for (const [name, part] of Object.entries(parts)) {
       const matrices = Array.from({ length: experts }, (_, expert) =>
         this.matrix(inLayer(`${list}.${expert}.${part}`)),
       );
       this.translated.set(`blk.${layer}.${name}.weight`, new ExpertTensor(matrices));
     }
+  }
+
+  /** Experts in one tensor, with the outputs of gate and up one after the other. */
+  private addFusedExperts(layer: number, list: string): void {
+    const gateAndUp = this.require(`${list}.gate_up_proj`);
+    const half = Math.floor((gateAndUp.entry.shape[1] ?? 0) / 2);
+    const down = this.require(`${list}.down_proj`);
+    const matrices: [string, SourceTensor][] = [
+      ['ffn_gate_exps', new SlicedExperts(gateAndUp, { first: 0, rows: half })],
+      ['ffn_up_exps', new SlicedExperts(gateAndUp, { first: half, rows: half })],
+      ['ffn_down_exps', new SlicedExperts(down, { first: 0, rows: down.entry.shape[1] ?? 0 })],
+    ];
+    for (const [name, matrix] of matrices) this.translated.set(`blk.${layer}.${name}.weight`, matrix);
   }
 
   private addStackedExperts(layer: number, module: string): void {
@@ -214,15 +286,16 @@ class CheckpointTensors {
   }
 
   private add(name: string, module: string): void {
-    const added = this.hub.gainsFromOne && name.endsWith('norm') ? 1 : 0;
-    this.translated.set(`${name}.weight`, this.matrix(module, added));
+    const { gainsFromOne, wholeGain } = this.hub;
+    const isFromOne = gainsFromOne && name.endsWith('norm') && name.split('.').at(-1) !== wholeGain;
+    this.translated.set(`${name}.weight`, this.matrix(module, isFromOne ? (gain) => gain + 1 : undefined));
     const bias = this.take(`${module}.bias`);
     if (bias) this.translated.set(`${name}.bias`, new FloatTensor(bias));
   }
 
-  private matrix(module: string, added = 0): SourceTensor {
+  private matrix(module: string, change?: (value: number) => number): SourceTensor {
     const codes = this.packed === null ? undefined : this.take(`${module}.qweight`);
-    return codes ? this.packedTensor(module, codes) : new FloatTensor(this.require(`${module}.weight`), added);
+    return codes ? this.packedTensor(module, codes) : new FloatTensor(this.require(`${module}.weight`), change);
   }
 
   private packedTensor(module: string, codes: StoredTensor): SourceTensor {
@@ -248,9 +321,16 @@ class CheckpointTensors {
     return this.stored.get(name);
   }
 
-  /** For example a bias that the graph leaves out: the model would run with wrong results. */
-  private refuseUnread(): void {
-    const unread = [...this.unread].filter((name) => !uncountedTensors.test(name));
+  /**
+   * For example a bias that the graph leaves out: the model would run with wrong results. Layers from `firstAhead` on guess
+   * further tokens.
+   */
+  private refuseUnread(firstAhead: number): void {
+    const start = `${this.prefix}layers.`;
+    const layerOf = (name: string) => (name.startsWith(start) ? Number.parseInt(name.slice(start.length)) : -1);
+    const isUncounted = (name: string) =>
+      uncountedTensors.test(name) || this.hub.unneeded?.test(name) === true || layerOf(name) >= firstAhead;
+    const unread = [...this.unread].filter((name) => !isUncounted(name));
     const [first] = unread;
     if (first === undefined) return;
     const more = unread.length > maxNamed ? ` and ${unread.length - maxNamed} more` : '';

@@ -1,7 +1,7 @@
 import { invalidFile } from '../invalid-file.js';
 
 /** A setting in the terms of GGUF. */
-export type ParameterValue = number | string | boolean | boolean[];
+export type ParameterValue = number | string | boolean | boolean[] | number[];
 
 /** A `config.json`, or an object in it, with checked values. Every getter throws `INVALID_MODEL` naming the member. */
 export class HubConfig {

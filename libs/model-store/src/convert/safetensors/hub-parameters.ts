@@ -33,7 +33,12 @@ export class HubParameters implements Hyperparameters {
 
   optionalFlags(key: string): boolean[] | null {
     const value = this.values.get(key);
-    return Array.isArray(value) ? value : null;
+    return isList(value, 'boolean') ? value : null;
+  }
+
+  listedNumbers(key: string): number[] | null {
+    const value = this.values.get(key);
+    return isList(value, 'number') ? value : null;
   }
 
   private value<Kind extends 'number' | 'string' | 'boolean'>(
@@ -45,6 +50,13 @@ export class HubParameters implements Hyperparameters {
     if (typeof value === kind) return value as KindValue<Kind>;
     throw invalidFile('config.json', `it does not say what GGUF calls ${key}`);
   }
+}
+
+function isList<Kind extends 'number' | 'boolean'>(
+  value: ParameterValue | undefined,
+  kind: Kind,
+): value is KindValue<Kind>[] & ParameterValue {
+  return Array.isArray(value) && value.every((item) => typeof item === kind);
 }
 
 type KindValue<Kind> = Kind extends 'number' ? number : Kind extends 'string' ? string : boolean;
@@ -71,7 +83,9 @@ export function readSettings(config: HubConfig, hub: HubArchitecture): HubSettin
   const hiddenSize = config.size('hidden_size');
   const headSize = config.size('head_dim', hiddenSize / heads);
   const layers = layersOf(config);
-  const rotary = readRotary(config, headSize, findArchitecture(hub.architecture)?.exactYarn ?? false);
+  const { exactYarn = false, plainYarn = false } = findArchitecture(hub.architecture) ?? {};
+  const growsQueries = hub.architecture === 'mistral3';
+  const rotary = readRotary(config, { headSize, isExact: exactYarn, isPlain: plainYarn, growsQueries });
   const found: Record<string, ParameterValue | undefined> = {
     context_length: config.size('max_position_embeddings'),
     embedding_length: hiddenSize,
@@ -116,10 +130,14 @@ function windowOf(config: HubConfig): number | undefined {
   return config.size('sliding_window');
 }
 
-/** A flag per layer, whether it has the window, or every how many layers one has not. */
+/** A flag per layer, whether it has the window, or every how many layers one has not. `LLLG` repeats: L has it. */
 function windowedLayers(config: HubConfig): boolean[] | number | undefined {
   const { layer_types: types } = config.values;
   if (Array.isArray(types)) return types.map((type) => type === 'sliding_attention');
+  const { sliding_window_pattern: letters } = config.values;
+  if (typeof letters === 'string' && /^[LG]+$/.test(letters)) {
+    return Array.from({ length: layersOf(config) }, (_, layer) => letters[layer % letters.length] === 'L');
+  }
   if (config.has('sliding_window_pattern')) return config.size('sliding_window_pattern');
   if (!config.has('max_window_layers')) return undefined;
   const first = config.number('max_window_layers');

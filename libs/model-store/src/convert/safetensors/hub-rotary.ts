@@ -8,11 +8,23 @@ export interface HubRotary {
   factors: Record<string, Float32Array>;
 }
 
+/** What the architecture says about its rotation. */
+export interface RotaryKind {
+  headSize: number;
+  /** It computes YaRN with exact bounds. */
+  isExact: boolean;
+  /** Its YaRN leaves the magnitude of rotated values as it is. */
+  isPlain: boolean;
+  /** Its queries may grow with their position. */
+  growsQueries: boolean;
+}
+
 /**
  * Reads `rope_theta` with `rope_scaling`, or `rope_parameters` of later files, which has both, per kind of layer where
- * they differ. `isExact`: the architecture computes YaRN with exact bounds.
+ * they differ.
  */
-export function readRotary(config: HubConfig, headSize: number, isExact: boolean): HubRotary {
+export function readRotary(config: HubConfig, kind: RotaryKind): HubRotary {
+  const { headSize } = kind;
   const settings = config.object('rope_parameters') ?? config.object('rope_scaling');
   const scaling = settings?.object('full_attention') ?? settings;
   const base = scaling?.has('rope_theta') ? scaling.number('rope_theta') : config.number('rope_theta', 10_000);
@@ -23,17 +35,19 @@ export function readRotary(config: HubConfig, headSize: number, isExact: boolean
   if (windowBase !== null) parameters['rope.freq_base_swa'] = windowBase.number('rope_theta', base);
   if (config.has('rope_local_base_freq')) parameters['rope.freq_base_swa'] = config.number('rope_local_base_freq');
   if (scaling === null) return { parameters, factors: {} };
-  if (scaling.number('llama_4_scaling_beta', 0) !== 0) {
+  const growth = scaling.number('llama_4_scaling_beta', 0);
+  if (growth !== 0 && !kind.growsQueries) {
     throw invalidFile(
       'config.json',
       'its queries grow with their position (llama_4_scaling_beta); its GGUF file is converted',
     );
   }
+  if (growth !== 0) parameters['attention.temperature_scale'] = growth;
   // Older files call it `type`.
-  const kind = scaling.text('rope_type', scaling.text('type', 'default'));
-  const scale = Object.hasOwn(scalings, kind) ? scalings[kind] : undefined;
-  if (scale === undefined) throw invalidFile('config.json', `its rotary scaling ${kind.slice(0, 40)} is not converted`);
-  const found = scale({ scaling, config, base, dimensions, isExact });
+  const name = scaling.text('rope_type', scaling.text('type', 'default'));
+  const scale = Object.hasOwn(scalings, name) ? scalings[name] : undefined;
+  if (scale === undefined) throw invalidFile('config.json', `its rotary scaling ${name.slice(0, 40)} is not converted`);
+  const found = scale({ scaling, config, base, dimensions, kind });
   return { parameters: { ...parameters, ...found.parameters }, factors: found.factors ?? {} };
 }
 
@@ -42,21 +56,14 @@ interface ScalingInput {
   config: HubConfig;
   base: number;
   dimensions: number;
-  /** The bounds of YaRN are exact in this architecture. */
-  isExact: boolean;
+  kind: RotaryKind;
 }
 
 type Scaling = (input: ScalingInput) => Partial<HubRotary>;
 
 const scalings: Readonly<Record<string, Scaling>> = {
   default: () => ({}),
-  dynamic: ({ scaling, config }) => ({
-    parameters: {
-      'rope.scaling.type': 'dynamic',
-      'rope.scaling.factor': scaling.number('factor'),
-      'rope.scaling.original_context_length': config.size('max_position_embeddings'),
-    },
-  }),
+  dynamic: readDynamic,
   linear: ({ scaling }) => ({
     parameters: { 'rope.scaling.type': 'linear', 'rope.scaling.factor': scaling.number('factor') },
   }),
@@ -66,6 +73,19 @@ const scalings: Readonly<Record<string, Scaling>> = {
   // Its name before it was published.
   su: readLongRope,
 };
+
+/** With an `alpha`, as Hunyuan has it, the base is scaled by this alone, whatever the length of the text. */
+function readDynamic({ scaling, config, base, dimensions }: ScalingInput): Partial<HubRotary> {
+  const alpha = scaling.number('alpha', 0);
+  if (alpha > 0) return { parameters: { 'rope.freq_base': base * alpha ** (dimensions / (dimensions - 2)) } };
+  return {
+    parameters: {
+      'rope.scaling.type': 'dynamic',
+      'rope.scaling.factor': scaling.number('factor'),
+      'rope.scaling.original_context_length': config.size('max_position_embeddings'),
+    },
+  };
+}
 
 /** Slow pairs are stretched by the factor, fast ones kept, those between are interpolated. */
 function llama3Factors({ scaling, config, base, dimensions }: ScalingInput): Float32Array {
@@ -82,18 +102,18 @@ function llama3Factors({ scaling, config, base, dimensions }: ScalingInput): Flo
   });
 }
 
-function readYarn({ scaling, config, isExact }: ScalingInput): Partial<HubRotary> {
+function readYarn({ scaling, config, kind }: ScalingInput): Partial<HubRotary> {
   const hasExactBounds = !scaling.flag('truncate', true);
-  if (hasExactBounds !== isExact) {
+  if (hasExactBounds !== kind.isExact) {
     const bounds = hasExactBounds ? 'exact' : 'whole';
     throw invalidFile('config.json', `its rotary scaling yarn has ${bounds} bounds (truncate), which is not converted`);
   }
   const context = config.size('max_position_embeddings');
   const original = scaling.size('original_max_position_embeddings', context);
   const factor = scaling.number('factor', context / original);
-  const usual = yarnMagnitude(factor, 1);
+  const common = yarnMagnitude(factor, 1);
   const [part, all] = [scaling.number('mscale', 0), scaling.number('mscale_all_dim', 0)];
-  const computed = part > 0 && all > 0 ? yarnMagnitude(factor, part) / yarnMagnitude(factor, all) : usual;
+  const computed = part > 0 && all > 0 ? yarnMagnitude(factor, part) / yarnMagnitude(factor, all) : common;
   return {
     parameters: {
       'rope.scaling.type': 'yarn',
@@ -101,8 +121,8 @@ function readYarn({ scaling, config, isExact }: ScalingInput): Partial<HubRotary
       'rope.scaling.original_context_length': original,
       'rope.scaling.yarn_beta_fast': scaling.number('beta_fast', 32),
       'rope.scaling.yarn_beta_slow': scaling.number('beta_slow', 1),
-      // GGUF's factor is relative to the usual one.
-      'rope.scaling.attn_factor': scaling.number('attention_factor', computed) / usual,
+      // GGUF's factor is relative to what the architecture computes.
+      'rope.scaling.attn_factor': scaling.number('attention_factor', computed) / (kind.isPlain ? 1 : common),
     },
   };
 }
@@ -121,11 +141,11 @@ function readLongRope({ scaling, config, dimensions }: ScalingInput): Partial<Hu
   const holder = scaling.has('original_max_position_embeddings') ? scaling : config;
   const original = holder.size('original_max_position_embeddings', context);
   const factor = scaling.number('factor', context / original);
-  const usual = factor <= 1 ? 1 : Math.sqrt(1 + Math.log(factor) / Math.log(original));
+  const common = factor <= 1 ? 1 : Math.sqrt(1 + Math.log(factor) / Math.log(original));
   return {
     parameters: {
       'rope.scaling.original_context_length': original,
-      'rope.scaling.attn_factor': scaling.number('attention_factor', usual),
+      'rope.scaling.attn_factor': scaling.number('attention_factor', common),
     },
     factors: {
       'rope_factors_long.weight': factorsOf('long_factor'),

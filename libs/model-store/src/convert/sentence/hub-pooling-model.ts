@@ -76,11 +76,3 @@ function tokenId(tokenizer: Record<string, unknown>, token: string | number): nu
   if (typeof id === 'number') return id;
   throw invalidFile(tokenizerFile, `it has no token ${quoted(token)}, whose logit would be the score`);
 }
-
-/** The tokenizer without added tokens that have no embedding, such as those of images. Their text is then ordinary text. */
-export function withinVocabulary(tokenizer: Record<string, unknown>, size: number): Record<string, unknown> {
-  const { added_tokens: added } = tokenizer;
-  if (!Array.isArray(added)) return tokenizer;
-  const kept = added.filter((token: { id?: unknown } | null) => typeof token?.id !== 'number' || token.id < size);
-  return kept.length === added.length ? tokenizer : { ...tokenizer, added_tokens: kept };
-}

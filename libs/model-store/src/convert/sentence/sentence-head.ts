@@ -2,10 +2,9 @@ import { onnxDataTypeCode } from '../../onnx/onnx-types.js';
 import type { GraphBuilder, ValueName } from '../../onnx/index.js';
 import { type EncoderActivation, EncoderParts } from '../bert/encoder-parts.js';
 import type { WeightSource } from '../decoder/weight-source.js';
+import type { SentencePooling } from './sentence-pooling.js';
 
-/** How the vectors of the tokens become one; the same names as in `familyOptions.pooling`. */
-export const sentencePoolings = ['mean', 'cls', 'last', 'max'] as const;
-export type SentencePooling = (typeof sentencePoolings)[number];
+export { type SentencePooling, sentencePoolings } from './sentence-pooling.js';
 
 /** A layer behind the pooling: `<name>.weight`, `[outputs, inputs]`, and `<name>.bias`. */
 export interface DenseLayer {

@@ -19,6 +19,10 @@ export interface ChatRouteOptions {
   serverToolsAreOptional?: boolean;
   /** A conversation that does not fit loses its oldest messages. Default: false. */
   truncates?: boolean;
+  /** See `ChatModelLimits.reducesToModel`. */
+  reducesToModel?: boolean;
+  /** Tokens of reasoning that the client grants, where it enables reasoning. Absent: as its effort says. */
+  thinkingBudget?: number;
   /** Accepts end-to-end encrypted requests; other routes refuse them. Default: false. */
   mayBeSealed?: boolean;
 }
@@ -48,7 +52,7 @@ export class ChatResolver {
   async resolve(
     http: HttpExchange,
     request: ChatCompletionRequest,
-    { raw = {}, mayBeSealed = false, serverToolsAreOptional, truncates }: ChatRouteOptions,
+    { raw = {}, mayBeSealed = false, ...options }: ChatRouteOptions,
   ): Promise<ResolvedChat> {
     const character = await this.characters.of(request, raw);
     const opened = await this.pipeline.open(http, { name: character?.modelName ?? request.model, type: 'text' });
@@ -57,9 +61,10 @@ export class ChatResolver {
     const sealing = mayBeSealed ? sealingOf(http.request, request, { parameters, opened, hosts: this.hosts }) : null;
     const prompts = { systemPrompt: await this.systemPrompts.of(opened.manifest), ...character?.prompts };
     const web = this.web.accessOf(opened.manifest, raw);
+    const { serverToolsAreOptional, truncates, reducesToModel, thinkingBudget } = options;
     const model = {
       ...chatModel(opened.resolved, prompts),
-      ...{ web, serverToolsAreOptional, truncates, sealing: sealing?.keys },
+      ...{ web, serverToolsAreOptional, truncates, reducesToModel, thinkingBudget, sealing: sealing?.keys },
     };
     return { opened, model, character, onlyWorkerId: sealing?.processId };
   }

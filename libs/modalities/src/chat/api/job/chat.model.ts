@@ -21,6 +21,8 @@ export interface ChatModel extends ChatModelLimits {
   suffix: Record<string, string>;
   /** Tokens of reasoning by effort; an effort that is not listed has no bound. Absent: the defaults. */
   thinkingBudgets?: Partial<Record<string, number>>;
+  /** Tokens of reasoning that the client grants. Absent: those of its effort. */
+  thinkingBudget?: number;
 }
 
 const defaultMaxChoices = 4;

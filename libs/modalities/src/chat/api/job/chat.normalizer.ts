@@ -6,6 +6,7 @@ import { cacheSecondsOf } from './chat.caching.js';
 import { conversation, platformPrompt } from './chat.conversation.js';
 import { formatOf } from './chat.format.js';
 import type { ChatModel } from './chat.model.js';
+import { reduceToModel } from './chat.reductions.js';
 import { effectiveParameters, effortOf } from './chat.parameters.js';
 import { thinkingOf } from './chat.reasoning.js';
 import { outputLimitOf, samplingOf, stopStrings } from './chat.sampling.js';
@@ -52,12 +53,13 @@ function effectiveFields(request: ChatCompletionRequest, { suffix, sealing }: Ch
  * be long, are examined once.
  */
 export function normalizeChat(
-  request: ChatCompletionRequest,
+  body: ChatCompletionRequest,
   model: ChatModel,
   raw: RawPrompts = {},
   checked?: Pick<NormalizedChat, 'warnings'>,
 ): NormalizedChat {
   const { sealing, truncates, contextLength } = model;
+  const { request, warnings: reductions } = reduceToModel(body, model);
   const fields = effectiveFields(request, model);
   const unusableTools = checkSupport(request, fields, model);
   const { parameters, format } = fields;
@@ -87,6 +89,6 @@ export function normalizeChat(
     ...(sealing === undefined ? {} : { sealing }),
     ...tools,
   };
-  const warnings = checked?.warnings ?? checkSchemas(payload);
+  const warnings = checked?.warnings ?? [...reductions, ...checkSchemas(payload)];
   return { payload, parameters, boundsOutput, customTools, unusableTools, warnings };
 }

@@ -7,13 +7,15 @@ import type { ChatModelLimits, EffectiveFields } from './chat.support.js';
 /** What decides about the reasoning of a model. */
 type ThinkingModel = Pick<ChatModelLimits, 'capabilities'> & {
   thinkingBudgets?: Partial<Record<string, number>>;
+  /** Tokens that the client grants, where it enables reasoning. Absent: those of its effort. */
+  thinkingBudget?: number;
 };
 
 /** Returns how much a request thinks. An absent member leaves the choice to the model's template. */
 export function thinkingOf(
   request: ChatCompletionRequest,
   { parameters, effort: requested }: Pick<EffectiveFields, 'parameters' | 'effort'>,
-  { capabilities, thinkingBudgets = defaultThinkingBudgets }: ThinkingModel,
+  { capabilities, thinkingBudgets = defaultThinkingBudgets, thinkingBudget: granted }: ThinkingModel,
 ): Pick<ChatJobPayload, 'enableThinking' | 'reasoningEffort' | 'thinkingBudget'> {
   const { supportsReasoningEffort, defaultReasoningEffort } = capabilities;
   const enabled = request.reasoning?.enabled ?? null;
@@ -24,7 +26,8 @@ export function thinkingOf(
   const effort = requested ?? ofModel;
   const enableThinking = effort === 'none' ? false : (enabled ?? undefined);
   const hasEffort = effort !== undefined && supportsReasoningEffort;
-  const thinkingBudget = hasEffort ? thinkingBudgets[effort] : undefined;
+  const ofEffort = hasEffort ? thinkingBudgets[effort] : undefined;
+  const thinkingBudget = enabled === true ? (granted ?? ofEffort) : ofEffort;
   return {
     ...(enableThinking === undefined ? {} : { enableThinking }),
     ...(hasEffort ? { reasoningEffort: effort } : {}),

@@ -28,6 +28,11 @@ export interface ChatModelLimits {
   serverToolsAreOptional?: boolean;
   /** A conversation that does not fit loses its oldest messages. Default: it is refused. */
   truncates?: boolean;
+  /**
+   * Lowers reasoning and output bounds that the model does not have to what it has, and says so in a warning. Default:
+   * they are refused.
+   */
+  reducesToModel?: boolean;
   /** Absent: the character that the request names does not exist. */
   characterPrompt?: string;
 }

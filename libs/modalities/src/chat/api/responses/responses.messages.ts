@@ -13,7 +13,7 @@ import type {
   ResponsesReasoningItem,
 } from '../../contract/responses/responses.items.js';
 import { customArguments } from '../job/custom-input.js';
-import { FieldNames } from './field-names.js';
+import { FieldNames } from '../job/field-names.js';
 import { chatToolName } from './tool-names.js';
 import { isObject } from '../../contract/json-object.js';
 

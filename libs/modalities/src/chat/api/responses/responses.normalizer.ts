@@ -5,10 +5,11 @@ import type { ResponsesItem } from '../../contract/responses/responses.items.js'
 import type { ResponsesFormat, ResponsesRequest } from '../../contract/responses/responses.request.js';
 import type { ResponsesWarning } from '../../contract/responses/responses.response.js';
 import { chosenToolOf } from '../../contract/responses/responses.tools.js';
-import { FieldNames } from './field-names.js';
+import { FieldNames } from '../job/field-names.js';
+import { withoutNulls } from '../job/without-nulls.js';
 import { ConversationBuilder, type OpenReasoning } from './responses.messages.js';
 import { chatToolName, type ToolNames } from './tool-names.js';
-import { withoutNulls, ToolTranslator } from './tool-translator.js';
+import { ToolTranslator } from './tool-translator.js';
 
 /** A Responses request as the chat request that it is. */
 export interface TranslatedResponses {

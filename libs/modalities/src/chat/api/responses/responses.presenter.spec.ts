@@ -3,7 +3,7 @@ import { PlatformError } from '#common';
 import type { ChatEvent } from '../../contract/chat.events.js';
 import type { ResponsesResponse } from '../../contract/responses/responses.response.js';
 import type { WebCall } from '../job/web-source.js';
-import { FieldNames } from './field-names.js';
+import { FieldNames } from '../job/field-names.js';
 import type { OutputOptions } from './output-builder.js';
 import { ResponsesCollector, ResponsesStreamPresenter } from './responses.presenter.js';
 import type { ResponsesHead } from './responses.resource.js';

@@ -4,7 +4,7 @@ import type { ChatEvent } from '../../contract/chat.events.js';
 import type { ResponsesResponse } from '../../contract/responses/responses.response.js';
 import type { FinishedTextCheck } from '../chat/finished-text-check.js';
 import type { WebCall, WebObserver } from '../job/web-source.js';
-import type { FieldNames } from './field-names.js';
+import type { FieldNames } from '../job/field-names.js';
 import { OutputBuilder, type OutputOptions, type ResponsesStreamEvent } from './output-builder.js';
 import { presentResource, type ResponsesHead } from './responses.resource.js';
 

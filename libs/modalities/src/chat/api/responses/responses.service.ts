@@ -4,7 +4,7 @@ import type { HttpExchange, StreamedResponse } from '#platform/http';
 import type { ResponsesRequest } from '../../contract/responses/responses.request.js';
 import type { ResponsesInputTokens, ResponsesResponse } from '../../contract/responses/responses.response.js';
 import { ChatStarter } from '../chat/chat.starter.js';
-import { PromptCounter } from './prompt-counter.js';
+import { PromptCounter } from '../chat/prompt-counter.js';
 import { type OpenedRequest, ResponseHistory } from './response-history.js';
 import { ResponsePresentation } from './response-presentation.js';
 import { type TranslatedResponses, translateResponses } from './responses.normalizer.js';

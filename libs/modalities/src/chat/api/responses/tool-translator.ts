@@ -14,16 +14,9 @@ import {
   type ResponsesServerTool,
   type ResponsesTool,
 } from '../../contract/responses/responses.tools.js';
-import type { FieldNames } from './field-names.js';
+import type { FieldNames } from '../job/field-names.js';
+import { withoutNulls } from '../job/without-nulls.js';
 import { ToolNames } from './tool-names.js';
-
-/** Removes members without a value: null counts as absent. */
-export function withoutNulls<Members extends object>(
-  members: Members,
-): { [Key in keyof Members]: NonNullable<Members[Key]> } {
-  const entries = Object.entries(members).filter(([, value]) => value !== null && value !== undefined);
-  return Object.fromEntries(entries) as { [Key in keyof Members]: NonNullable<Members[Key]> };
-}
 
 function flatTool(tool: ResponsesFunctionTool | ResponsesNestedFunctionTool): ResponsesFunctionTool {
   const { name, description, parameters, strict } = 'function' in tool ? tool.function : tool;

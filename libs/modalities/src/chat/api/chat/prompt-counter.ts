@@ -10,9 +10,9 @@ import { boundChat } from '../../contract/chat.meter.js';
 import type { ChatCompletionRequest } from '../../contract/chat.request.js';
 import { CacheScopes } from '../job/cache-scopes.js';
 import { CheckedChat } from '../job/checked-chat.js';
-import { ChatResolver } from '../chat/chat.resolver.js';
 import { ChatInputs } from '../inputs/chat-inputs.js';
 import { InputAdapters } from '../inputs/input-adapters.js';
+import { ChatResolver, type ChatRouteOptions } from './chat.resolver.js';
 
 /**
  * Counts the tokens of prompts: a worker renders and tokenizes them as it does for a response, and computes nothing. The
@@ -33,8 +33,12 @@ export class PromptCounter {
    * Returns the tokens of a chat's prompt, without what the web or documents of a character would add. Rejects as
    * `ChatStarter.start` does, and with `INVALID_REQUEST` for a part that another model would have to read first.
    */
-  async count(http: HttpExchange, request: ChatCompletionRequest): Promise<number> {
-    const { opened, model } = await this.resolver.resolve(http, request, { serverToolsAreOptional: true });
+  async count(
+    http: HttpExchange,
+    request: ChatCompletionRequest,
+    options: ChatRouteOptions = { serverToolsAreOptional: true },
+  ): Promise<number> {
+    const { opened, model } = await this.resolver.resolve(http, request, options);
     const checked = new CheckedChat(request, model);
     const limited = await opened.limit();
     const readable = await this.inputs.prepare(request.messages, opened);

@@ -1,0 +1,64 @@
+/** What of a model a search looks at. */
+export interface SearchedModel {
+  id: string;
+  name: string;
+  /** Its kind: a purpose of the catalogue, or the type of a bundled model. */
+  purpose: string;
+  about: string;
+  license: string;
+}
+
+/** Words by which people look for a kind of models, beside those of its descriptions. */
+const wordsOfKind: Readonly<Record<string, string>> = {
+  chat: 'text llm instruct',
+  reasoning: 'text llm thinking',
+  code: 'text llm coding programming',
+  embedding: 'embeddings vectors rag retrieval',
+  rerank: 'reranker reranking rag retrieval',
+  tts: 'speech voice audio text-to-speech',
+  asr: 'speech audio stt speech-to-text transcription',
+  image: 'photo vision text-to-image',
+  inpaint: 'image photo background edit',
+  upscale: 'image photo super-resolution upscaling',
+  video: 'movie animation',
+  music: 'audio song text-to-music',
+};
+
+/** True if every word occurs in what is shown of the model, or names its kind. */
+export function matchesWords(model: SearchedModel, words: readonly string[]): boolean {
+  const { id, name, purpose, about, license } = model;
+  const text = [id, name, purpose, wordsOfKind[purpose] ?? '', about, license].join(' ').toLowerCase();
+  return words.every((word) => text.includes(word.toLowerCase()));
+}
+
+/** Kinds that no model of the list has, and where one is described. */
+const pagesOfKinds = [
+  {
+    words: ['vision', 'vlm', 'vl', 'multimodal'],
+    text: 'Models that read images in chats run from a manifest: docs/guides/vision.md.',
+  },
+  { words: ['music', 'musicgen'], text: 'Models that make music run from a manifest: models/README.md.' },
+  {
+    words: ['whisper', 'transcription', 'speech', 'asr'],
+    text: 'Larger Whisper models run from a manifest like models/whisper-tiny.yaml.',
+  },
+  {
+    words: ['diffusion', 'sdxl', 'text-to-image'],
+    text: 'Stable Diffusion models run from a manifest: models/README.md.',
+  },
+];
+
+/** What to do about a kind that the list has no model of, or only small ones; empty for other words. */
+export function hintsFor(words: readonly string[]): string[] {
+  const wanted = words.map((word) => word.toLowerCase());
+  return pagesOfKinds.filter(({ words: known }) => known.some((word) => wanted.includes(word))).map(({ text }) => text);
+}
+
+/** What to do when no model matches. */
+export function noMatch(words: readonly string[], kinds: readonly string[]): string[] {
+  return [
+    `No model matches. \`sluice models search\` without words lists all of them; kinds are ${kinds.join(', ')}.`,
+    ...hintsFor(words),
+    'A model that is not listed is added by its source: sluice models add hf:<owner>/<repository>, or a path.',
+  ];
+}

@@ -1,0 +1,152 @@
+import { execFileSync } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { cp, mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { expectInvariant } from '#test/invariant';
+import { LocalRun } from '#test/local-run';
+import { startPostgres, type TestPostgres } from '#test/postgres-server';
+import { copyTinyDecoder } from '#test/tiny-decoders';
+
+/* What docs/operate/operations.md says about backups, on a machine that has nothing of the first one. */
+
+const oldestPostgres = '/usr/lib/postgresql/15';
+
+describe.runIf(process.platform === 'linux')('an installation on an empty machine', () => {
+  let folder: string;
+  let first: string;
+  let second: string;
+  let run: LocalRun | undefined;
+  const servers: TestPostgres[] = [];
+
+  beforeEach(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'sluice restore '));
+    first = join(folder, 'first', '.sluice');
+    second = join(folder, 'second', '.sluice');
+    await mkdir(join(folder, 'first'));
+    await mkdir(join(folder, 'second'));
+  });
+  afterEach(async () => {
+    await run?.stop('SIGTERM');
+    run = undefined;
+    await Promise.all(servers.splice(0).map((server) => server.close()));
+    await rm(folder, { recursive: true, force: true });
+  });
+
+  async function start(home: string, environment: Record<string, string> = {}): Promise<Installation> {
+    run = new LocalRun(home, { PORT: '0', ...environment });
+    await run.says('Sluice is ready');
+    return new Installation(run);
+  }
+
+  async function stop(): Promise<void> {
+    expect(await run?.stop('SIGTERM')).toBe(0);
+    run = undefined;
+  }
+
+  /** Starts the first machine, adds a model and asks it. Stops it, and returns what must be there after a restore. */
+  async function useFirst(environment: Record<string, string> = {}): Promise<Backup> {
+    const installation = await start(first, environment);
+    const source = join(folder, 'own-folder');
+    await mkdir(source);
+    await copyTinyDecoder('llama', source);
+    await installation.run.sluice('models', 'add', source);
+    const key = await installation.run.inferenceKey();
+    const responseId = await installation.respond(key);
+    const accounts = await installation.accounts();
+    expect(accounts).toContain('default');
+    await stop();
+    return { key, responseId, accounts };
+  }
+
+  /** The same accounts are listed, the same key signs in, what was encrypted can be read, and chats are served. */
+  async function expectRestored(installation: Installation, { key, responseId, accounts }: Backup): Promise<void> {
+    expect(await installation.accounts()).toBe(accounts);
+    expect(await installation.readResponse(key, responseId)).toBe(200);
+    await expect.poll(() => installation.respond(key).catch(() => null), { timeout: 120_000 }).not.toBeNull();
+    const { stdout } = await installation.run.sluice('ledger', 'verify');
+    expect(stdout).not.toContain('BROKEN');
+  }
+
+  it('serves from a copy of the data folder', async () => {
+    const backup = await useFirst();
+    // Without its rights and owners, as many tools copy.
+    await cp(first, second, { recursive: true });
+    await rm(first, { recursive: true });
+    await expectRestored(await start(second), backup);
+  });
+
+  it('says that the secret key was not copied', async () => {
+    await useFirst();
+    await cp(first, second, { recursive: true });
+    await rm(join(second, 'secret.key'));
+    run = new LocalRun(second, { PORT: '0' });
+    await run.says('SLUICE_SECRET_KEY of this process is not the key of the others: give all of them the same');
+    expect(run.output).toContain('DELETE FROM key_fingerprints');
+  });
+
+  describe.runIf(existsSync(join(oldestPostgres, 'bin', 'pg_dump')))('with a database of its own', () => {
+    /** Returns the URL of an empty database on a server of its own. */
+    async function createDatabase(): Promise<string> {
+      const server = await startPostgres({}, undefined, oldestPostgres);
+      servers.push(server);
+      tool('createdb', '--maintenance-db', server.url, 'sluice');
+      return Object.assign(new URL(server.url), { pathname: 'sluice' }).href;
+    }
+
+    const tool = (name: string, ...words: string[]) => execFileSync(join(oldestPostgres, 'bin', name), words);
+
+    it('serves from a dump and the secret key', async () => {
+      const source = await createDatabase();
+      const backup = await useFirst({ DATABASE_URL: source });
+      const dump = join(folder, 'sluice.dump');
+      tool('pg_dump', '--format=custom', '--file', dump, source);
+      await servers.pop()?.close();
+      // The queue is rebuilt from the rows of the database. The new server knows no role of the old one.
+      const target = await createDatabase();
+      tool('pg_restore', '--dbname', target, '--exclude-schema', 'sluice_queue', '--no-owner', '--no-privileges', dump);
+      await mkdir(second);
+      for (const name of ['secret.key', 'models']) await cp(join(first, name), join(second, name), { recursive: true });
+      await rm(first, { recursive: true });
+      await expectRestored(await start(second, { DATABASE_URL: target }), backup);
+      await expectInvariant({ databaseUrl: target });
+    });
+  });
+});
+
+interface Backup {
+  key: string;
+  responseId: string;
+  accounts: string;
+}
+
+/** A running one, as its clients and its operator see it. */
+class Installation {
+  private readonly baseUrl: string;
+
+  constructor(readonly run: LocalRun) {
+    this.baseUrl = /Base URL +(http:\S+)/.exec(run.output)?.[1] ?? '';
+  }
+
+  /** Asks for a response that is stored; returns its id. */
+  async respond(key: string): Promise<string> {
+    const response = await fetch(`${this.baseUrl}/responses`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ model: 'own-folder', input: 'How are you today?', max_output_tokens: 16, store: true }),
+    });
+    const body = (await response.json()) as { id?: string };
+    if (!response.ok || body.id === undefined) throw new Error(JSON.stringify(body));
+    return body.id;
+  }
+
+  async readResponse(key: string, id: string): Promise<number> {
+    return (await fetch(`${this.baseUrl}/responses/${id}`, { headers: { authorization: `Bearer ${key}` } })).status;
+  }
+
+  /** The table of `sluice accounts list`, with keys and balances. */
+  async accounts(): Promise<string> {
+    return (await this.run.sluice('accounts', 'list')).stdout;
+  }
+}

@@ -1,0 +1,173 @@
+import { freeBytes } from '#platform/memory';
+import type { SplitGraph } from '../runtime/decoder-graph.js';
+import type { GraphSession, GraphTensor } from '../runtime/graph-session.js';
+import type { LogitsBatch } from '../sampling/logits-batch.js';
+import type { LogitsNeeded } from './decoder.js';
+import type { FreshPositions } from './layered-cache.js';
+import type { PastStates, RowStates } from './row-states.js';
+import type { SplitRow } from './split-row.js';
+
+export interface RunInput {
+  /** Tokens of each batch row, padded on the right to the longest. */
+  tokenIds: ArrayLike<number>[];
+  /** Batch rows, with their positions in `past`. */
+  rows: readonly SplitRow[];
+  past: GraphTensor[];
+  /** Position of each part's row in the batch of this run. */
+  rowIndexes: Int32Array;
+  /** Tokens whose logits are returned, of each batch row; absent: of none. */
+  wantedIds?: (readonly number[])[];
+}
+
+export interface RunResult {
+  feeds: Record<string, GraphTensor>;
+  outputs: Record<string, GraphTensor>;
+  /** To be released. */
+  pastStates: PastStates;
+  fresh: FreshPositions;
+  logits: LogitsBatch;
+}
+
+/** Runs of the split graph over rows: what it is fed, and what it returns. */
+export class SplitRunner {
+  cacheElementsFed = 0;
+  runMs = 0;
+  /** Freed by the next run: megabytes, at every step that fetches them. */
+  private lastLogits: Float32Array | null = null;
+  private readonly takesStarts: boolean;
+
+  constructor(
+    private readonly session: GraphSession,
+    private readonly graph: SplitGraph,
+    private readonly states: RowStates,
+  ) {
+    this.takesStarts = graph.caches.some(({ window }) => window !== undefined);
+  }
+
+  /** Computes the tokens of rows behind their past. */
+  async run(input: RunInput, wanted: LogitsNeeded): Promise<RunResult> {
+    const batch = input.tokenIds.length;
+    const steps = Math.max(...input.tokenIds.map((ids) => ids.length));
+    const pastStates = this.states.past(input.rows.map(({ state }) => state));
+    const feeds = { ...this.feedsOf(input, batch, steps), ...pastStates.feeds };
+    for (const tensor of input.past) this.cacheElementsFed += elementsOf(tensor);
+    const fetches = ['new_kv', ...this.states.fetches, ...this.fetchesFor(wanted)];
+    const outputs = await this.timedRun(feeds, fetches).catch((error: unknown) => {
+      pastStates.release();
+      throw error;
+    });
+    return {
+      feeds,
+      outputs,
+      pastStates,
+      fresh: { data: floats(outputs['new_kv']), batch, steps },
+      logits: this.logitsOf(outputs, input.rowIndexes),
+    };
+  }
+
+  /** Returns every logit for the inputs of an earlier run, which must still be as they were. */
+  async repeat(feeds: Record<string, GraphTensor>, rowIndexes: Int32Array): Promise<LogitsBatch> {
+    const outputs = await this.timedRun(feeds, this.fetchesFor('full'));
+    return this.logitsOf(outputs, rowIndexes);
+  }
+
+  private feedsOf(input: RunInput, batch: number, steps: number): Record<string, GraphTensor> {
+    const ids = new BigInt64Array(batch * steps);
+    const last = new BigInt64Array(batch);
+    input.tokenIds.forEach((tokens, row) => {
+      for (let step = 0; step < tokens.length; step++) ids[row * steps + step] = BigInt(tokens[step] ?? 0);
+      last[row] = BigInt(tokens.length - 1);
+    });
+    const feeds: Record<string, GraphTensor> = {
+      input_ids: this.session.tensor('int64', ids, [batch, steps]),
+      past_lens: this.session.tensor(
+        'int64',
+        BigInt64Array.from(input.rows, ({ length }) => BigInt(length)),
+        [batch],
+      ),
+      last_index: this.session.tensor('int64', last, [batch]),
+    };
+    if (this.takesStarts) {
+      const starts = BigInt64Array.from(input.rows, ({ start }) => BigInt(start));
+      feeds['window_starts'] = this.session.tensor('int64', starts, [batch]);
+    }
+    if (this.graph.takesAdapters) {
+      feeds['adapter_ids'] = this.session.tensor(
+        'int64',
+        BigInt64Array.from(input.rows, ({ adapter }) => BigInt(adapter)),
+        [batch],
+      );
+    }
+    if (this.graph.givesWanted) feeds['wanted_ids'] = this.wantedTensor(input.wantedIds ?? [], batch);
+    this.graph.caches.forEach(({ past }, cache) => {
+      const tensor = input.past[cache];
+      if (tensor) feeds[past] = tensor;
+    });
+    return feeds;
+  }
+
+  /** One column at least, and zeros where a row wants less than another. */
+  private wantedTensor(wantedIds: readonly (readonly number[])[], batch: number): GraphTensor {
+    const width = wantedIds.reduce((widest, { length }) => Math.max(widest, length), 1);
+    const ids = new BigInt64Array(batch * width);
+    wantedIds.forEach((row, index) => row.forEach((id, place) => (ids[index * width + place] = BigInt(id))));
+    return this.session.tensor('int64', ids, [batch, width]);
+  }
+
+  private fetchesFor(wanted: LogitsNeeded): string[] {
+    if (wanted === 'none') return [];
+    const names = this.graph.topSize > 0 ? ['topk_values', 'topk_ids'] : [];
+    if (this.graph.hasLogSumExp) names.push('lse');
+    if (this.graph.givesWanted) names.push('wanted_logits');
+    if (wanted === 'full' || this.graph.topSize === 0) names.push('logits');
+    return names;
+  }
+
+  private async timedRun(feeds: Record<string, GraphTensor>, fetches: string[]): Promise<Record<string, GraphTensor>> {
+    if (this.lastLogits !== null) freeBytes(this.lastLogits);
+    this.lastLogits = null;
+    const start = performance.now();
+    try {
+      return await this.session.run(feeds, fetches);
+    } finally {
+      this.runMs += performance.now() - start;
+    }
+  }
+
+  private logitsOf(outputs: Record<string, GraphTensor>, rowIndexes: Int32Array): LogitsBatch {
+    const ids = outputs['topk_ids']?.data;
+    const wanted = outputs['wanted_logits'];
+    this.lastLogits = outputs['logits'] ? floats(outputs['logits']) : null;
+    return {
+      rowIndexes,
+      topValues: outputs['topk_values'] ? floats(outputs['topk_values']) : null,
+      topIds: ids instanceof BigInt64Array ? narrowed(ids) : null,
+      topSize: this.graph.topSize,
+      logSumExp: outputs['lse'] ? floats(outputs['lse']) : null,
+      logits: this.lastLogits,
+      vocabularySize: this.graph.vocabularySize,
+      wanted: wanted ? floats(wanted) : null,
+      wantedSize: wanted?.dims[1] ?? 0,
+    };
+  }
+}
+
+function floats(tensor: GraphTensor | undefined): Float32Array {
+  if (tensor?.data instanceof Float32Array) return tensor.data;
+  throw new TypeError('The graph did not return float32 where expected.');
+}
+
+/**
+ * Reads the low halves of the bigints: ids are far below 2^31, and converting each bigint would take about as long as
+ * sampling.
+ */
+function narrowed(ids: BigInt64Array): Int32Array {
+  const halves = new Int32Array(ids.buffer, ids.byteOffset, ids.length * 2);
+  const low = new Int32Array(ids.length);
+  for (let index = 0; index < low.length; index++) low[index] = halves[index * 2] as number;
+  return low;
+}
+
+function elementsOf(tensor: GraphTensor): number {
+  return tensor.dims.reduce((product, size) => product * size, 1);
+}

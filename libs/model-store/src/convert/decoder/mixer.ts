@@ -1,0 +1,16 @@
+import type { ValueName } from '../../onnx/index.js';
+import type { Mixer } from './decoder-shape.js';
+import { emitGatedDelta } from './gated-delta.js';
+import type { LayerStates, MixerBody } from './mixer-body.js';
+import { emitShortConvolution } from './short-convolution.js';
+
+export type { LayerStates } from './mixer-body.js';
+
+/** Adds what a layer has in place of attention, for the input `[batch, sequence, hidden]`. */
+export function emitMixer(
+  body: MixerBody,
+  { mixer, ...rest }: { layer: number; mixer: Mixer; input: ValueName; states: LayerStates },
+): ValueName {
+  if (mixer.kind === 'gated-delta') return emitGatedDelta(body, { mixer, ...rest });
+  return emitShortConvolution(body, { mixer, ...rest });
+}

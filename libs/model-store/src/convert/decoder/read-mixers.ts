@@ -1,0 +1,83 @@
+import { invalidFile } from '../invalid-file.js';
+import type { Architecture } from './architectures.js';
+import type { DecoderShape, GatedDelta, Mixer } from './decoder-shape.js';
+import type { DecoderSource } from './decoder-source.js';
+
+const keyValueHeadsKey = 'attention.head_count_kv';
+
+type ReadMixers = Pick<DecoderShape, 'mixers'> & { keyValueHeads?: number };
+
+/** Returns the number of layers that compute a token, without those behind them that only guess the tokens after it. */
+export function countLayers({ parameters, fileName }: Pick<DecoderSource, 'parameters' | 'fileName'>): number {
+  const blocks = parameters.size('block_count');
+  const guessing = parameters.number('nextn_predict_layers', 0);
+  if (Number.isSafeInteger(guessing) && guessing >= 0 && guessing < blocks) return blocks - guessing;
+  throw invalidFile(fileName, `${guessing} of its ${blocks} layers guess later tokens`);
+}
+
+/** Reads what the layers of an architecture have in place of attention. Empty if all layers attend. */
+export function readMixers(source: DecoderSource, { mixer }: Architecture, layers: number): ReadMixers {
+  if (mixer === 'short-convolution') return readConvolutions(source, layers);
+  return mixer === 'gated-delta' ? { mixers: readDeltas(source, layers) } : {};
+}
+
+/** Layers without key-value heads are convolutions. */
+function readConvolutions(source: DecoderSource, layers: number): ReadMixers {
+  const { parameters, tensors, fileName, architecture } = source;
+  const counts = parameters.listedNumbers(keyValueHeadsKey);
+  if (counts === null || new Set(counts).size === 1) return {};
+  const [keyValueHeads = 0, ...others] = new Set(counts.filter((count) => count !== 0));
+  if (counts.length !== layers || others.length > 0 || !Number.isSafeInteger(keyValueHeads) || keyValueHeads < 1) {
+    const listed = `its \`${architecture}.${keyValueHeadsKey}\` lists ${[...new Set(counts)].join(', ').slice(0, 80)}`;
+    throw invalidFile(
+      fileName,
+      `${listed} for ${layers} layers; one size, and 0 for layers that do not attend, is read`,
+    );
+  }
+  const length = kernelLength(source, 'shortconv.l_cache');
+  const mixers = counts.map((count, layer): Mixer | null => {
+    const bias = tensors.has(`blk.${layer}.shortconv.in_proj.bias`);
+    return count === 0 ? { kind: 'short-convolution', length, bias } : null;
+  });
+  return { mixers, keyValueHeads };
+}
+
+/** Layers are listed, or every n-th attends. */
+function readDeltas(source: DecoderSource, layers: number): DecoderShape['mixers'] {
+  const { parameters, fileName } = source;
+  const every = parameters.size('full_attention_interval', 4);
+  const isRecurrent =
+    parameters.optionalFlags('attention.recurrent_layers')?.slice(0, layers) ??
+    Array.from({ length: layers }, (_, layer) => (layer + 1) % every !== 0);
+  if (isRecurrent.length !== layers || !isRecurrent.includes(false)) {
+    const attending = isRecurrent.filter((recurrent) => !recurrent).length;
+    throw invalidFile(fileName, `${attending} of its ${layers} layers attend, of ${isRecurrent.length} listed`);
+  }
+  const delta = readDelta(source);
+  return isRecurrent.includes(true) ? isRecurrent.map((recurrent) => (recurrent ? delta : null)) : undefined;
+}
+
+function readDelta(source: DecoderSource): GatedDelta {
+  const { parameters, fileName, headOrder = 'tiled' } = source;
+  const keyHeads = parameters.size('ssm.group_count');
+  const valueHeads = parameters.size('ssm.time_step_rank');
+  const valueWidth = parameters.size('ssm.inner_size');
+  if (valueHeads % keyHeads !== 0 || valueWidth % valueHeads !== 0) {
+    throw invalidFile(fileName, `${valueHeads} value heads of ${valueWidth} values do not fit ${keyHeads} key heads`);
+  }
+  return {
+    kind: 'gated-delta',
+    length: kernelLength(source, 'ssm.conv_kernel'),
+    keyHeads,
+    valueHeads,
+    keySize: parameters.size('ssm.state_size'),
+    valueSize: valueWidth / valueHeads,
+    headOrder,
+  };
+}
+
+function kernelLength({ parameters, fileName, architecture }: DecoderSource, key: string): number {
+  const length = parameters.size(key);
+  if (length >= 2) return length;
+  throw invalidFile(fileName, `its \`${architecture}.${key}\` is ${length}, less than 2`);
+}

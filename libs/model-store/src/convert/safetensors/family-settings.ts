@@ -1,0 +1,57 @@
+import { invalidFile } from '../invalid-file.js';
+import type { HubConfig, ParameterValue } from './hub-config.js';
+
+/* Settings of families of models by GGUF's keys, where they take more than a line. */
+
+export type HubParameterValues = Record<string, ParameterValue | undefined>;
+
+/** Factors of Granite. */
+export function graniteScales(config: HubConfig): HubParameterValues {
+  return {
+    embedding_scale: config.number('embedding_multiplier', 1),
+    residual_scale: config.number('residual_multiplier', 1),
+    'attention.scale': config.number('attention_multiplier', 1),
+    logit_scale: config.number('logits_scaling', 1),
+  };
+}
+
+/** Granite 4 in its dense form. Its other forms have layers or experts that no graph here computes. */
+export function attentionOnlyGranite(config: HubConfig): HubParameterValues {
+  const layers = config.size('num_hidden_layers');
+  const { layer_types: types } = config.values;
+  const kinds = Array.isArray(types) ? types.map(String) : Array.from({ length: layers }, () => 'mamba');
+  const others = kinds.filter((kind) => !/^(?:full_)?attention$/.test(kind)).length;
+  const refuse = (what: string) =>
+    invalidFile(
+      'config.json',
+      `${what}; of Granite 4, models with attention layers only and without experts are converted`,
+    );
+  if (others > 0) throw refuse(`${others} of its ${layers} layers are Mamba layers`);
+  const experts = config.number('num_local_experts');
+  if (experts > 0) throw refuse(`it has ${experts} experts`);
+  const rotates = config.text('position_embedding_type', 'nope') === 'rope';
+  return {
+    feed_forward_length: config.size('shared_intermediate_size', 1024),
+    ...(!rotates && { 'rope.unrotated_layers': Array.from({ length: layers }, () => true) }),
+  };
+}
+
+/** Published models of ERNIE 4.5 have experts in every layer behind the dense ones. */
+export function ernieExperts(config: HubConfig): HubParameterValues {
+  const layers = config.size('num_hidden_layers');
+  const last = config.number('moe_layer_end_index', -1);
+  if (last !== -1 && last < layers - 1) {
+    throw invalidFile(
+      'config.json',
+      `its moe_layer_end_index is ${last}: layers behind those with experts are not converted`,
+    );
+  }
+  const size = config.size('moe_intermediate_size');
+  return {
+    leading_dense_block_count: config.number('moe_layer_start_index'),
+    interleave_moe_layer_step: config.number('moe_layer_interval'),
+    expert_used_count: config.size('moe_k'),
+    expert_feed_forward_length: size,
+    expert_shared_feed_forward_length: size * config.size('moe_num_shared_experts'),
+  };
+}

@@ -1,0 +1,27 @@
+import type { DraftFacts } from './draft.js';
+import { type ConvertedFormats, precisionsOf, uniformFormats } from './source/converted-formats.js';
+import { decoderSize, type GgufDescription } from './source/gguf-description.js';
+
+/* What an operator may want to choose instead of what a draft has. */
+
+/** Of several GGUF files of a source, the operator may have meant another. */
+export function choiceOf(uri: string, name: string, [first, ...more]: readonly string[]): Pick<DraftFacts, 'choice'> {
+  if (first === undefined) return {};
+  const others = more.length === 0 ? first : `${first} and ${more.length} more`;
+  return { choice: `${name} was chosen; the source also has ${others}. Name one as in ${uri}:${first}` };
+}
+
+/** Weights of 16 bits are served as float32, the largest form; these are its sizes in smaller ones. */
+export function smallerWeights(
+  found: GgufDescription,
+  { formats, contextLength }: { formats: ConvertedFormats; contextLength: number },
+): Pick<DraftFacts, 'smaller'> {
+  if (precisionsOf(formats)[0] !== 'float32') return {};
+  const choices = ['int8', 'int4'] as const;
+  return {
+    smaller: choices.map((weights) => ({
+      weights,
+      size: decoderSize(found, uniformFormats(weights, found), contextLength),
+    })),
+  };
+}

@@ -1,0 +1,158 @@
+import { createHash } from 'node:crypto';
+import { mkdir, mkdtemp, realpath, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Browser, BrowserContext, Page } from 'playwright-core';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { exampleManifest } from '#test/example-manifest';
+import { type Platform, startPlatform } from '#test/platform';
+import { stopConsistently } from '#test/stop-consistently';
+import { copyTinyDecoder } from '#test/tiny-decoders';
+import { installTinyModel } from '#test/tiny-models';
+import { WeightsServer } from '#test/weights-server';
+import {
+  axeFindings,
+  newContext,
+  openView,
+  phone,
+  scrollsSideways,
+  signInWith,
+  startBrowser,
+  watchPage,
+} from './browser.js';
+
+/* Adding models in the browser of an operator. */
+
+const weights = createHash('shake256', { outputLength: 3_000_000 }).update('weights').digest();
+const commit = 'd'.repeat(40);
+
+let home: string;
+let hub: WeightsServer;
+let platform: Platform;
+let browser: Browser;
+let context: BrowserContext;
+let page: Page;
+
+beforeAll(async () => {
+  home = await realpath(await mkdtemp(join(tmpdir(), 'sluice-installs-')));
+  hub = await WeightsServer.start();
+  hub.addRepository('owner/large', commit, { 'onnx/model.onnx': weights, 'config.json': Buffer.from('{}') });
+  const files = [
+    { path: 'onnx/model.onnx', bytes: weights.length },
+    { path: 'config.json', bytes: 2 },
+  ];
+  const sources = [{ uri: `hf:owner/large@${commit}`, files }];
+  const large = exampleManifest({ id: 'large', internal: true, graphFile: 'onnx/model.onnx', sources });
+  const manifests = [await installTinyModel(home), large];
+  const ops = { SLUICE_MODEL_INSTALLS: 'true', HF_ENDPOINT: hub.url };
+  await mkdir(join(home, 'import', 'tiny'), { recursive: true });
+  await copyTinyDecoder('llama', join(home, 'import', 'tiny'));
+  [platform, browser] = await Promise.all([
+    startPlatform({ engine: 'text', home, manifests, unnamed: ['large'], processEnv: { ops } }),
+    startBrowser(),
+  ]);
+});
+
+afterAll(async () => {
+  await browser?.close();
+  try {
+    await stopConsistently(platform);
+  } finally {
+    await hub?.close();
+    await rm(home, { recursive: true, force: true });
+  }
+});
+
+beforeEach(async () => {
+  context = await newContext(browser);
+  await signInWith(context, platform.origin, platform.adminKey);
+  page = await context.newPage();
+});
+
+afterEach(() => context.close());
+
+async function openForm(): Promise<void> {
+  await openView(page, platform.origin, 'models');
+  await page.getByText('Add a model', { exact: true }).click();
+  await page.getByLabel('Reference').waitFor();
+}
+
+async function add(reference: string, { id = '', isPlaced = true } = {}): Promise<void> {
+  await page.getByLabel('Reference').fill(reference);
+  await page.getByLabel('Model id').fill(id);
+  if (!isPlaced) await page.getByLabel('Serve it in the pool').selectOption('');
+  await page.getByRole('button', { name: 'Add model' }).click();
+}
+
+const installation = (name: string, on = page) =>
+  on.getByRole('region', { name: 'Installations' }).getByRole('row').filter({ hasText: name }).first();
+const registered = (id: string) =>
+  page.getByRole('region', { name: 'Models of the registry' }).getByRole('row').filter({ hasText: id });
+
+describe('adding a model', () => {
+  it('follows it until it is online, without a reload', async () => {
+    const watch = watchPage(page);
+    await openForm();
+    await page.evaluate('window.sameDocument = true');
+    await add('./tiny', { id: 'own-llama' });
+    await installation('own-llama').getByText('installed', { exact: true }).waitFor();
+    await registered('own-llama').getByText('online', { exact: true }).waitFor();
+    expect(await page.evaluate<boolean>('window.sameDocument')).toBe(true);
+    expect(watch.problems()).toEqual([]);
+  });
+
+  it('offers the catalog by kind, with size and license', async () => {
+    await openForm();
+    await page.getByLabel('Kind').selectOption('embedding');
+    const options = await page.getByLabel('Model of the catalog').locator('option').allTextContents();
+    expect(options.length).toBeGreaterThan(2);
+    expect(options).toContainEqual(expect.stringMatching(/ – \d[\d.]* (MB|GB), (Apache-2\.0|MIT)/));
+    await page.getByLabel('Model of the catalog').selectOption({ index: 1 });
+    expect(await page.getByLabel('Reference').count()).toBe(0);
+  });
+
+  it('says why a reference is refused, and why an installation failed', async () => {
+    const watch = watchPage(page, { allowed: [400] });
+    await openForm();
+    await add('../secret.gguf');
+    await page.getByRole('alert').getByText('is not below').waitFor();
+    await add('./missing');
+    const failed = installation('./missing');
+    await failed.getByText('There is no file or folder').waitFor();
+    await failed.getByRole('button', { name: 'Try again: ./missing' }).waitFor();
+    expect(watch.problems()).toEqual([]);
+  });
+
+  it('shows progress in every browser and after a reload; cancels, and resumes', async () => {
+    const graph = `/owner/large/resolve/${commit}/onnx/model.onnx`;
+    hub.stalls.set(graph, [1_000_000]);
+    await openForm();
+    // What the hub has is no graph, so no worker is to load it.
+    await add('large', { isPlaced: false });
+    await installation('large').getByText('1.0 MB of 3.0 MB').waitFor();
+    await page.reload();
+    await installation('large').getByText('1.0 MB of 3.0 MB').waitFor();
+    const other = await newContext(browser);
+    try {
+      await signInWith(other, platform.origin, platform.adminKey);
+      const second = await other.newPage();
+      await openView(second, platform.origin, 'models');
+      await installation('large', second).getByText('1.0 MB of 3.0 MB').waitFor();
+      await second.getByRole('button', { name: 'Cancel large' }).click();
+    } finally {
+      await installation('large').getByText('cancelled', { exact: true }).waitFor();
+      await other.close();
+    }
+    await page.getByRole('button', { name: 'Try again: large' }).click();
+    await installation('large').getByText('installed', { exact: true }).waitFor();
+    expect(hub.requestsOf(graph).map(({ range }) => range)).toEqual([null, 'bytes=1000000-']);
+  });
+
+  it.each([false, true])('is a form without faults (dark: %s)', async (isDark) => {
+    await page.emulateMedia({ colorScheme: isDark ? 'dark' : 'light' });
+    await openForm();
+    expect(await axeFindings(page)).toEqual([]);
+    await page.setViewportSize(phone);
+    expect(await scrollsSideways(page)).toBe(false);
+  });
+});
