@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -240,6 +241,64 @@ describe('draftManifest of GGUF files that are no text models', () => {
     await expect(draftManifest(`file:${path}`, {}, { purpose: 'text' })).rejects.toThrow('is an encoder');
     const asked = await draftManifest(`file:${path}`, {}, { pooling: 'cls' });
     expect(asked.manifest.familyOptions).toMatchObject({ pooling: 'cls' });
+  });
+});
+
+describe('draftManifest of a GGUF file without text, from where people have it', () => {
+  const encoder = new URL('gguf/tiny-nomic-bert.gguf', embeddingFixtures);
+  const embedder = new URL('gguf/tiny-qwen3-embedding.gguf', embeddingFixtures);
+
+  it('names an encoder that Ollama has downloaded after its tag, and its blob after its title', async () => {
+    const content = await readFile(encoder);
+    const digest = createHash('sha256').update(content).digest('hex');
+    const blob = join(home, 'models/blobs', `sha256-${digest}`);
+    const tags = join(home, 'models/manifests/registry.ollama.ai/library/nomic-embed');
+    for (const path of [join(home, 'models/blobs'), tags]) await mkdir(path, { recursive: true });
+    await writeFile(blob, content);
+    const layers = [{ mediaType: 'application/vnd.ollama.image.model', digest: `sha256:${digest}` }];
+    await writeFile(join(tags, 'v1'), JSON.stringify({ schemaVersion: 2, layers }));
+    const { manifest } = await draftManifest(`file:${join(tags, 'v1')}`, {}, { pooling: 'cls' });
+    expect(manifest).toMatchObject({
+      id: 'nomic-embed-v1',
+      type: 'embedding',
+      familyOptions: { pooling: 'cls' },
+      sources: [
+        { uri: `file:${blob}`, files: [{ path: `sha256-${digest}`, as: 'model.gguf', bytes: content.length }] },
+      ],
+    });
+    expect((await draftManifest(`file:${blob}`, {})).manifest.sources).toEqual(manifest.sources);
+  });
+
+  it.each([
+    ['encoder', encoder, {}],
+    ['decoder', embedder, { options: { weights: 'stored', purpose: 'embedding', pooling: 'mean' } }],
+  ])('takes a file of a package, with its license, and a named one of a folder: %s', async (_kind, file, converter) => {
+    const content = await readFile(file);
+    await server.addPackage('tiny-embed', '1.0.0', {
+      'package.json': Buffer.from('{"name":"tiny-embed","license":"MIT"}'),
+      'weights/tiny-embed-Q4_K_M.gguf': content,
+      'weights/tiny-embed-F16.gguf': content,
+    });
+    const settings = { npm: { registry: server.url } };
+    const { manifest, facts } = await draftManifest('npm:tiny-embed@1.0.0', settings, { pooling: 'mean' });
+    expect(manifest).toMatchObject({
+      id: 'tiny-embed-q4_k_m',
+      type: 'embedding',
+      license: 'MIT',
+      converter: { kind: 'gguf', ...converter },
+      sources: [{ files: [{ path: 'weights/tiny-embed-Q4_K_M.gguf', as: 'tiny-embed-Q4_K_M.gguf' }] }],
+    });
+    expect(facts.choice).toContain('was chosen; the source also has weights/tiny-embed-F16.gguf');
+    for (const name of ['tiny-Q4_K_M.gguf', 'tiny-F16.gguf']) await writeFile(join(home, name), content);
+    const named = await draftManifest(`file:${home}:F16`, {}, { pooling: 'mean' });
+    expect(named.manifest).toMatchObject({ id: 'tiny-f16', type: 'embedding' });
+    expect(named.facts.choice).toBeUndefined();
+  });
+
+  it('takes what layers with a state hold as a text model only', async () => {
+    const states = new URL('../../decoder/__fixtures__/architectures/lfm2.gguf', embeddingFixtures);
+    const draft = draftManifest(`file:${fileURLToPath(states)}`, {}, { pooling: 'mean' });
+    await expect(draft).rejects.toThrow('its architecture is lfm2, whose layers keep a state');
   });
 });
 
