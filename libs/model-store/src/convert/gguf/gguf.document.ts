@@ -31,6 +31,9 @@ ${[...ggufTypes.values()].map(typeRow).join('\n')}
 The embedding table is stored in half precision, or in \`float32\` if it is F32 or BF16. The output layer is
 \`int8\` where \`int4\` would round it, where it has minima, and where it has floats while layers have blocks. Experts whose
 gate and up have different types are \`int8\` too.
+
+Files without an output layer use the embedding table for it. Both stay one table where neither loses a value. That is so
+for floats, and for types that are kept in blocks of 8 bits, such as Q8_0, Q6_K and Q5_0.
 Tensors of other types are refused by name.
 
 \`npx sluice models add\` names the types of a file that are rounded a second time. To measure what that or another
