@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -5,6 +6,7 @@ import { createOpenAICompatible } from '@ai-sdk/openai-compatible';
 import { embed, embedMany } from 'ai';
 import OpenAI from 'openai';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { embeddingFixtures, installDrafted } from '#test/drafted-model';
 import { itInFull, type Transport, transportsFor } from '#test/extent';
 import { type Platform, startPlatform } from '#test/platform';
 import { stopConsistently } from '#test/stop-consistently';
@@ -19,6 +21,8 @@ const everyText = reference.texts.map((_text, index) => index);
 
 /** One text per run: what takes one run on the fast model takes two thousand here. */
 const slowModel = 'slow-bert';
+/** A decoder that is an embedding model. */
+const decoderModel = 'tiny-qwen3-embedding';
 const longText = 'the river was happy and the boat was small '.repeat(12).trim();
 
 let platform: Platform;
@@ -41,6 +45,8 @@ function open(transport: Transport): void {
         },
       }),
     ];
+    const published = new URL('tiny-qwen3-embedding/', embeddingFixtures);
+    manifests.push(await installDrafted(home, published, { id: decoderModel }));
     platform = await startPlatform({ engine: 'text', home, manifests, transport });
     client = new OpenAI({ apiKey: platform.inferenceKey, baseURL: platform.baseUrl, maxRetries: 0 });
   });
@@ -53,10 +59,10 @@ function open(transport: Transport): void {
   });
 }
 
-function expectClose(vector: readonly number[] | undefined, wanted: Float32Array | undefined): void {
+function expectClose(vector: readonly number[] | undefined, wanted: Float32Array | undefined, tolerance = 1e-5): void {
   const differences = (vector ?? []).map((value, index) => Math.abs(value - (wanted?.[index] ?? Number.NaN)));
   expect(differences).toHaveLength(wanted?.length ?? -1);
-  expect(Math.max(...differences)).toBeLessThan(1e-5);
+  expect(Math.max(...differences)).toBeLessThan(tolerance);
 }
 
 async function post(body: unknown, headers: Record<string, string> = {}, signal?: AbortSignal): Promise<Response> {
@@ -213,6 +219,24 @@ function describeOnce(): void {
     );
   });
 
+  it('come from a decoder with the prefix of its queries', async () => {
+    const { texts, query, vectors } = JSON.parse(
+      readFileSync(new URL(`${decoderModel}/reference.json`, embeddingFixtures), 'utf8'),
+    ) as Record<'texts' | 'query' | 'vectors', string[]>;
+    // The longest leaves no room for a prefix.
+    const input = texts.filter((text) => text !== '' && text.length < 200);
+    for (const [type, wanted] of [
+      ['query', query],
+      ['document', vectors],
+    ] as const) {
+      const response = await post({ model: decoderModel, input, input_type: type });
+      const { data } = (await response.json()) as { data: { embedding: number[] }[] };
+      for (const [index, { embedding }] of data.entries()) {
+        expectClose(embedding, vectorOf(wanted[texts.indexOf(input[index] ?? '')] ?? ''), 1e-4);
+      }
+    }
+  });
+
   it('reach the AI SDK, singly and in batches', async () => {
     const provider = createOpenAICompatible({
       name: 'sluice',
@@ -230,7 +254,10 @@ function describeOnce(): void {
   it('are in the list of models, with capabilities and prices', async () => {
     const response = await fetch(`${platform.baseUrl}/models?type=embedding`);
     const { data, type } = (await response.json()) as { type: string; data: { id: string; model_spec: object }[] };
-    expect([type, data.map(({ id }) => id).toSorted()]).toEqual(['embedding', ['slow-bert', 'tiny-bert']]);
+    expect([type, data.map(({ id }) => id).toSorted()]).toEqual([
+      'embedding',
+      ['slow-bert', 'tiny-bert', decoderModel],
+    ]);
     expect(data.find(({ id }) => id === 'tiny-bert')).toMatchObject({
       object: 'model',
       type: 'embedding',

@@ -1,7 +1,9 @@
+import { readFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { installDrafted, rerankerFixtures } from '#test/drafted-model';
 import { type Platform, startPlatform } from '#test/platform';
 import { stopConsistently } from '#test/stop-consistently';
 import { installTinyEncoder } from '#test/tiny-encoder';
@@ -17,6 +19,8 @@ const tokensOf = (indexes: number[]) => indexes.reduce((sum, index) => sum + (re
 const everyText = texts.map((_text, index) => index);
 /** One document per run. */
 const slowModel = 'slow-reranker';
+/** A decoder that is asked in a prompt. */
+const promptModel = 'tiny-qwen3-reranker';
 
 function scoreAt(index: number): number {
   return expected[index] ?? Number.NaN;
@@ -36,6 +40,9 @@ beforeAll(async () => {
       familyOptions: { batchTokens: 1 },
     }),
   ];
+  const published = new URL('tiny-qwen3-reranker/', rerankerFixtures);
+  const pricing = { input: { usd: 1, diem: 1 } };
+  manifests.push(await installDrafted(home, published, { id: promptModel, pricing }));
   platform = await startPlatform({ engine: 'text', home, manifests });
 });
 afterAll(async () => {
@@ -93,6 +100,25 @@ describe('a reranking', () => {
     // One dollar per million tokens.
     const charged_nano = String(tokens * 1_000);
     expect(await lastJob()).toEqual({ state: 'succeeded', prompt_tokens: tokens, charged_nano });
+  });
+
+  it('by a decoder has the scores of the reference, changes with the instruction, and costs the whole prompt', async () => {
+    const decoder = JSON.parse(
+      readFileSync(new URL(`${promptModel}/reference.json`, rerankerFixtures), 'utf8'),
+    ) as typeof reference;
+    const body = { model: promptModel, query: decoder.query, documents: decoder.texts };
+    const { results, usage } = await rank(body);
+    for (const { index, relevance_score: score } of results) {
+      expect(score).toBeCloseTo(1 / (1 + Math.exp(-(decoder.logits[index] ?? Number.NaN))), 4);
+    }
+    expect(usage.prompt_tokens).toBe(decoder.ids.flat().length);
+    expect(await lastJob()).toMatchObject({ charged_nano: String(decoder.ids.flat().length * 1_000) });
+    const other = await rank({ ...body, instruction: 'Find what is about bread.' });
+    expect(other.results.map(({ relevance_score: score }) => score)).not.toEqual(
+      results.map(({ relevance_score: score }) => score),
+    );
+    const refused = await post({ model: 'default', query, documents: texts, instruction: 'Find what is about bread.' });
+    expect([refused.status, await refused.json()]).toMatchObject([400, { error: { param: 'instruction' } }]);
   });
 
   it.each([

@@ -26,13 +26,18 @@ export class RerankRun {
 
   /** `onId` receives the id for cancelling. Rejects with `<code>: <message> (<param>)`. */
   rerank(
-    { query, documents, maxTokensPerDocument = null }: Partial<RerankInput> & { query: string; documents: string[] },
+    {
+      query,
+      documents,
+      maxTokensPerDocument = null,
+      instruction,
+    }: Partial<RerankInput> & { query: string; documents: string[] },
     onId: (id: string) => void = () => undefined,
   ): Promise<RankedTexts> {
     const id = `rerank-${++this.count}`;
     return new Promise((resolve, reject) => {
       this.open.set(id, { scores: [], resolve, reject });
-      this.engine?.submit({ id, task: 'rerank', input: { query, documents, maxTokensPerDocument } });
+      this.engine?.submit({ id, task: 'rerank', input: { query, documents, maxTokensPerDocument, instruction } });
       onId(id);
     });
   }

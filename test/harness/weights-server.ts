@@ -74,6 +74,7 @@ export class WeightsServer {
 
   /** Publishes a package; returns the SRI of its tarball and its path. */
   async addPackage(name: string, version: string, files: Record<string, Buffer>) {
+    const { license } = JSON.parse(String(files['package.json'] ?? '{}')) as { license?: string };
     const tarball = await pack(files);
     const path = `/${name}/-/${version}.tgz`;
     const integrity = `sha512-${createHash('sha512').update(tarball).digest('base64')}`;
@@ -82,7 +83,7 @@ export class WeightsServer {
     this.json.set(`/${name}`, {
       name,
       'dist-tags': { latest: version },
-      versions: { [version]: { name, version, dist, scripts: { install: 'exit 1' } } },
+      versions: { [version]: { name, version, license, dist, scripts: { install: 'exit 1' } } },
     });
     return { integrity, path, bytes: tarball.length };
   }

@@ -1,6 +1,6 @@
 import { readdir, readFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { embeddingFixtures, rerankerFixtures } from '#test/drafted-model';
 import { ggufFile } from '#test/tiny-models/source-formats';
 import { tinyDecoder } from '#test/tiny-models/tiny-shapes';
 import { sha256, WeightsServer } from '#test/weights-server';
@@ -14,17 +14,24 @@ afterEach(() => server.close());
 const config = Buffer.from(JSON.stringify({ model_type: 'llama', max_position_embeddings: 131_072 }));
 const graph = Buffer.from('a graph');
 
+const modules = ['Transformer', 'Pooling'].map((kind, index) => {
+  return { path: index === 0 ? '' : `${index}_${kind}`, type: `sentence_transformers.models.${kind}` };
+});
+const pooledFiles = {
+  'modules.json': Buffer.from(JSON.stringify(modules)),
+  '1_Pooling/config.json': Buffer.from(JSON.stringify({ pooling_mode_cls_token: true })),
+};
+
 /** The files of a tiny encoder, with other settings. */
 async function encoderFiles(
-  path: string,
+  folder: URL,
   change: (config: Record<string, unknown>) => object,
 ): Promise<Record<string, Buffer>> {
-  const folder = join(import.meta.dirname, '../../inference/src/families', path);
   const names = (await readdir(folder)).filter(
     (name) => /\.(?:json|safetensors)$/.test(name) && name !== 'reference.json',
   );
   const files = Object.fromEntries(
-    await Promise.all(names.map(async (name) => [name, await readFile(join(folder, name))] as const)),
+    await Promise.all(names.map(async (name) => [name, await readFile(new URL(name, folder))] as const)),
   );
   const settings = JSON.parse(String(files['config.json'])) as Record<string, unknown>;
   return { ...files, 'config.json': Buffer.from(JSON.stringify(change(settings))) };
@@ -101,8 +108,7 @@ describe('draftManifest', () => {
     const files = {
       'config.json': Buffer.from(JSON.stringify({ ...encoder, hidden_size: 384 })),
       'tokenizer.json': Buffer.from('{}'),
-      'modules.json': Buffer.from('[]'),
-      '1_Pooling/config.json': Buffer.from('{}'),
+      ...pooledFiles,
       'onnx/model_quantized.onnx': graph,
       'onnx/model.onnx': graph,
       'README.md': Buffer.from('#'),
@@ -130,15 +136,16 @@ describe('draftManifest', () => {
 
   it('drafts an encoder from its weights, with its prefixes and the lengths of its vectors', async () => {
     const prompts = { query: 'search_query: ', document: 'search_document: ', clustering: 'clustering: ' };
+    // The names that published files give to the settings.
     const named = { n_embd: 32, n_positions: 2_048, torch_dtype: 'float16', matryoshka_dimensions: [32, 16] };
     const files = await encoderFiles(
-      'text-embedding/__fixtures__/tiny-nomic-bert',
+      new URL('tiny-nomic-bert/', embeddingFixtures),
       ({ hidden_size: _size, max_position_embeddings: _positions, ...rest }) => ({ ...rest, ...named }),
     );
     server.addRepository('team/weights', 'a'.repeat(40), {
       ...files,
       'config_sentence_transformers.json': Buffer.from(JSON.stringify({ prompts })),
-      '1_Pooling/config.json': Buffer.from('{}'),
+      ...pooledFiles,
       'pytorch_model.bin': graph,
       'README.md': Buffer.from('#'),
     });
@@ -168,12 +175,46 @@ describe('draftManifest', () => {
     expect(facts.summary).toBe('nomic_bert, safetensors, served as float32');
   });
 
+  it.each(['onnx/model.onnx', 'model.safetensors'])(
+    'asks how an encoder pools whose files do not say it: %s',
+    async (file) => {
+      const read = (name: string) => readFile(new URL(`tiny-bert/${name}`, embeddingFixtures));
+      const files = { 'config.json': await read('config.json'), 'tokenizer.json': Buffer.from('{}') };
+      const content = file === 'model.safetensors' ? await read(file) : graph;
+      server.addRepository('team/silent', '9'.repeat(40), { ...files, [file]: content });
+      const settings = { hubEndpoint: server.url };
+      await expect(draftManifest('hf:team/silent', settings)).rejects.toMatchObject({
+        code: 'INVALID_REQUEST',
+        message: expect.stringContaining('add it with --pooling mean, cls, last or max.') as string,
+      });
+      const { manifest } = await draftManifest('hf:team/silent', settings, { pooling: 'cls' });
+      expect(manifest).toMatchObject({ type: 'embedding', familyOptions: { pooling: 'cls' } });
+    },
+  );
+
+  it.each([
+    [{ position_embedding_type: 'alibi' }, 'its positions are alibi'],
+    [{ intermediate_size: 65 }, 'where config.json says [65, 32]'],
+  ])('refuses an encoder that cannot be converted before its weights are read: %j', async (changes, problem) => {
+    const read = (name: string) => readFile(new URL(`tiny-bert/${name}`, embeddingFixtures));
+    const config = { ...(JSON.parse((await read('config.json')).toString()) as object), ...changes };
+    const commit = '8'.repeat(40);
+    server.addRepository('team/other', commit, {
+      'config.json': Buffer.from(JSON.stringify(config)),
+      'model.safetensors': await read('model.safetensors'),
+      ...pooledFiles,
+    });
+    await expect(draftManifest('hf:team/other', { hubEndpoint: server.url })).rejects.toThrow(problem);
+    const requests = server.requestsOf(`/team/other/resolve/${commit}/model.safetensors`);
+    expect(requests.length).toBeLessThan(4);
+  });
+
   it.each([
     ['onnx/model.onnx', { kind: 'none' }],
     ['model.safetensors', { kind: 'bert' }],
   ])('drafts a classifier with one class as a reranker, from %s', async (file, converter) => {
     const { 'model.safetensors': weights = graph, ...files } = await encoderFiles(
-      'cross-encoder/__fixtures__/tiny-xlm-roberta-reranker',
+      new URL('tiny-xlm-roberta-reranker/', rerankerFixtures),
       (settings) => settings,
     );
     server.addRepository('team/reranker', 'b'.repeat(40), {
@@ -194,10 +235,10 @@ describe('draftManifest', () => {
     ['settings', { rotary_emb_interleaved: true }, 'its rotary positions interleave'],
     ['sizes', { vocab_size: 124 }, 'word_embeddings.weight is [123, 32] where config.json says [124, 32]'],
   ])('refuses an encoder before the download for its %s', async (_, change, reason) => {
-    const files = await encoderFiles('text-embedding/__fixtures__/tiny-nomic-bert', (settings) => {
+    const files = await encoderFiles(new URL('tiny-nomic-bert/', embeddingFixtures), (settings) => {
       return { ...settings, ...change };
     });
-    server.addRepository('team/encoder', 'a'.repeat(40), files);
+    server.addRepository('team/encoder', 'a'.repeat(40), { ...files, ...pooledFiles });
     await expect(draftManifest('hf:team/encoder', { hubEndpoint: server.url })).rejects.toThrow(reason);
     const weights = server.requestsOf(`/team/encoder/resolve/${'a'.repeat(40)}/model.safetensors`);
     for (const { range } of weights) expect(range).toMatch(/^bytes=(?:0-0|0-7|8-\d+)$/);

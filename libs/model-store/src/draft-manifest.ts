@@ -4,17 +4,26 @@ import { PlatformError } from '#common';
 import { defaultBlockSize, linearFormat, stored, type WeightFormat } from './convert/conversion-options.js';
 import type { Draft, DraftFacts, DraftOptions } from './draft.js';
 import { draftAdapter } from './draft-adapter.js';
+import {
+  chooseContext,
+  chooseFormats,
+  commonFields,
+  defaultContextLimit,
+  encoderSlots,
+  mainQuantization,
+  prefixesOf,
+  toId,
+  truncationMembers,
+} from './draft-fields.js';
+import { draftGgufEncoder, draftPoolingModel } from './draft-pooling-model.js';
 import { choiceOf, smallerWeights } from './draft-hints.js';
 import { convertedEncoderBytes } from './source/encoder-weights.js';
 import { isRoundedAgain, storedFormat } from './convert/gguf/gguf-precision.js';
-import { type ConvertedFormats, precisionName, precisionsOf, uniformFormats } from './source/converted-formats.js';
+import { type ConvertedFormats, precisionName, precisionsOf } from './source/converted-formats.js';
 import { convertedBytes, decoderSize, type GgufDescription } from './source/gguf-description.js';
 import type { CheckpointDescription, GgufSourceDescription, GraphDescription } from './source/source-description.js';
 import { sourceFromPasted } from './source/pasted-source.js';
 import type { SourceSettings } from './source/source-settings.js';
-
-/** Longer contexts cost memory for every slot; an operator who needs one edits the manifest. */
-const defaultContextLimit = 8_192;
 
 /**
  * Drafts a manifest for a text, embedding or rerank model. It is a starting point for the operator. Prices are those given
@@ -27,14 +36,28 @@ export async function draftManifest(
   options: DraftOptions = {},
 ): Promise<Draft> {
   const { describeSource } = await import('./source/describe-source.js');
+  const { purpose, pooling } = options;
   const uri = sourceFromPasted(source);
-  const found = await describeSource(uri, settings);
+  const found = await describeSource(uri, settings, { purpose, pooling });
   if (found.format === 'lora') {
     const common = (bytes: number) => commonFields(uri, found.name, { bytes, license: null }, options);
     return draftAdapter(uri, found, options, common);
   }
-  if (found.format === 'gguf') return draftGguf(uri, found, options);
-  if (found.format === 'safetensors') return draftCheckpoint(uri, found, options);
+  if (found.format === 'gguf') {
+    const { gguf: model, name, source, others } = found;
+    const { poolingModel } = model;
+    if (poolingModel !== null)
+      return draftPoolingModel({ uri, name, source, others, converter: 'gguf', model, poolingModel }, options);
+    return draftGguf(uri, found, options);
+  }
+  if (found.format === 'gguf-encoder') return draftGgufEncoder(uri, found, options);
+  if (found.format === 'safetensors') {
+    const { checkpoint: model, name, source } = found;
+    const { poolingModel } = model;
+    if (poolingModel !== null)
+      return draftPoolingModel({ uri, name, source, converter: 'safetensors', model, poolingModel }, options);
+    return draftCheckpoint(uri, found, options);
+  }
   if (options.weights !== undefined) {
     const kinds = 'GGUF files and safetensors';
     throw new PlatformError('INVALID_REQUEST', `--weights is for ${kinds}; ${uri} holds an ONNX graph.`);
@@ -65,15 +88,16 @@ function draftGraph(uri: string, found: GraphDescription, options: DraftOptions)
     constraints: constraintsOf(found.generation),
   };
   const texts = { slots: encoderSlots, capabilities: { quantization } };
-  const members = encoderMembers(found.config, contextLength);
-  const prefixes = prefixesOf(found.prompts ?? {});
+  const members = encoderMembers(found, contextLength, options);
+  const { pooling } = found.sentence ?? {};
+  const familyOptions = { ...(pooling !== undefined && { pooling }), ...prefixesOf(found.prompts ?? {}) };
   const kinds = {
     decoder,
     encoder: {
       type: 'embedding',
       family: 'text-embedding',
       ...texts,
-      ...(Object.keys(prefixes).length > 0 && { familyOptions: prefixes }),
+      ...(Object.keys(familyOptions).length > 0 && { familyOptions }),
       kindMembers: members,
     },
     'cross-encoder': {
@@ -163,23 +187,6 @@ function draftCheckpoint(uri: string, found: CheckpointDescription, options: Dra
   return { manifest, facts: { ...facts, ...smallerWeights(checkpoint, { formats, contextLength }) } };
 }
 
-/** A context beyond the model's own, where its rotation allows one, must be asked for: it changes short texts too. */
-function chooseContext(found: GgufDescription, { contextLength }: DraftOptions): number {
-  if (contextLength === undefined) return Math.min(found.contextLength, defaultContextLimit);
-  return Math.min(contextLength, found.maxContextLength);
-}
-
-function chooseFormats(found: GgufDescription, { weights }: DraftOptions): ConvertedFormats {
-  return weights === undefined ? found.formats : uniformFormats(weights, found);
-}
-
-/** That of most weights. */
-function mainQuantization(formats: ConvertedFormats): ModelManifest['capabilities']['quantization'] {
-  const [precision] = precisionsOf(formats);
-  if (precision === 'int4') return precision;
-  return precision?.startsWith('int8') ? 'int8' : 'not-available';
-}
-
 interface ServedAs {
   kind: string;
   formats: ConvertedFormats;
@@ -212,27 +219,6 @@ function roundingOf({ layerTypes }: GgufDescription, weights?: WeightFormat): { 
   return { rounding: `rounded a second time: ${rounded.join(', ')}${exact}` };
 }
 
-function commonFields(
-  uri: string,
-  name: string,
-  { bytes, license }: { bytes: number; license: string | null },
-  options: DraftOptions,
-) {
-  return {
-    id: options.id ?? toId(name),
-    name: options.name ?? name,
-    description: '',
-    created: Math.floor(Date.now() / 1_000),
-    ownedBy: 'sluice',
-    modelSource: pageOf(uri),
-    license: license ?? options.license ?? 'unknown',
-    tier: options.tier ?? tierOf(bytes),
-    privacy: 'private',
-    installedBytes: bytes,
-    pricing: { input: price(options.inputPriceUsd), output: price(options.outputPriceUsd) },
-  };
-}
-
 function decoderFields(contextLength: number, names: string) {
   return {
     type: 'text',
@@ -252,35 +238,20 @@ function followsInstructions(name: string): boolean {
   return /(?:^|[^a-z])(?:instruct|chat|it)(?:[^a-z]|$)/i.test(name);
 }
 
-/** Number of requests whose texts may share a batch. */
-const encoderSlots = 64;
-
 /** Model types whose positions start after the padding id (RoBERTa and similar). */
 const offsetTypes = ['roberta', 'xlm-roberta', 'camembert', 'mpnet'];
 
-function encoderMembers(config: Record<string, unknown>, positions: number) {
+function encoderMembers({ config, sentence }: GraphDescription, positions: number, { matryoshka }: DraftOptions) {
   const offset = offsetTypes.includes(String(config['model_type'])) ? 2 : 0;
   const dimensions = [config['hidden_size'], config['n_embd'], config['dim']].find((size) => typeof size === 'number');
   const { matryoshka_dimensions: listed, is_matryoshka: isFree } = config;
-  const matryoshka = Array.isArray(listed) ? listed.filter((size) => Number.isInteger(size)) : [];
+  const lengths = Array.isArray(listed) ? listed.filter((size): size is number => Number.isInteger(size)) : [];
+  const stored = lengths.length > 0 ? lengths : isFree === true ? 'any' : undefined;
   return {
-    embeddingDimensions: numberOr(dimensions, 0),
+    embeddingDimensions: sentence?.dimensions ?? numberOr(dimensions, 0),
     maxInputTokens: positions - offset,
-    // Only models that were trained for it keep their quality.
-    supportsCustomDimensions: matryoshka.length > 0 || isFree === true,
-    ...(matryoshka.length > 0 && { matryoshkaDimensions: matryoshka }),
+    ...truncationMembers(stored ?? matryoshka),
   };
-}
-
-/** What the authors put in front of queries and documents, under the names that they give these kinds of texts. */
-function prefixesOf(prompts: Record<string, unknown>): Record<string, string> {
-  const find = (...names: string[]): unknown => names.map((name) => prompts[name]).find((text) => text !== undefined);
-  const found = {
-    queryPrefix: find('query', 'search_query', 'retrieval.query'),
-    documentPrefix: find('document', 'passage', 'search_document', 'retrieval.passage'),
-  };
-  const texts = Object.entries(found).filter(([, text]) => typeof text === 'string' && text !== '');
-  return Object.fromEntries(texts) as Record<string, string>;
 }
 
 /**
@@ -301,33 +272,8 @@ function numberOr(value: unknown, otherwise: number): number {
   return typeof value === 'number' ? value : otherwise;
 }
 
-function toId(name: string): string {
-  return name
-    .toLowerCase()
-    .replace(/[^a-z0-9._-]+/g, '-')
-    .replace(/-onnx$/, '');
-}
-
-function price(usd = 0): { usd: number; diem: number } {
-  return { usd, diem: usd };
-}
-
-/** Guesses the rate-limit tier from the size on disk. */
-function tierOf(bytes: number): ModelManifest['tier'] {
-  if (bytes < 5e8) return 'XS';
-  if (bytes < 8e9) return 'S';
-  return bytes < 4e10 ? 'M' : 'L';
-}
-
 function quantizationOf(graphFile: string): ModelManifest['capabilities']['quantization'] {
   if (/_(q4|int4|q4f16)\.onnx$/.test(graphFile)) return 'int4';
   if (/_(quantized|q8|int8|uint8)\.onnx$/.test(graphFile)) return 'int8';
   return graphFile.endsWith('_fp16.onnx') ? 'fp16' : 'not-available';
-}
-
-function pageOf(uri: string): string {
-  const [, scheme, name] = /^(hf|npm):(.+?)(?:@[^@/:]*)?(?::.*)?$/.exec(uri) ?? [];
-  // The folders of this machine are nobody's business.
-  if (scheme === undefined) return uri.startsWith('file:') ? `file:${basename(uri)}` : uri;
-  return scheme === 'hf' ? `https://huggingface.co/${name}` : `https://www.npmjs.com/package/${name}`;
 }

@@ -1,6 +1,8 @@
 import type { ModelManifest, TextConstraints } from '#model-registry/manifest';
 import type { DecoderSize, DecoderUse, FamilySize } from '#model-memory';
 import type { WeightFormat } from './convert/conversion-options.js';
+import type { DecoderPurpose } from './convert/decoder/decoder-purpose.js';
+import type { SentencePooling } from './convert/sentence/sentence-head.js';
 import type { InstalledModel } from './installed-models.js';
 
 /** Finds the installed base of an adapter by the name that its author gave. */
@@ -18,6 +20,12 @@ export interface DraftOptions {
   weights?: WeightFormat;
   /** Of a GGUF file or safetensors; default: the model's own, at most 8,192. */
   contextLength?: number;
+  /** What a decoder becomes, where its files do not say it. */
+  purpose?: DecoderPurpose;
+  /** How an embedding model makes one vector of those of its tokens, where its files do not say it. */
+  pooling?: SentencePooling;
+  /** Lengths that vectors may be truncated to, where the files do not say it: any, or these. */
+  matryoshka?: 'any' | number[];
   /** Where the source names none. */
   license?: string;
   /** Sampling where the source recommends none, as GGUF files never do. */

@@ -19,7 +19,7 @@ export { bytesOf, GraphBuilder, type OnnxGraph, writeOnnxModel } from './onnx/in
 export { type InstalledModel, listInstalledModels, readInstalledModel } from './installed-models.js';
 export { createProgressReporter, formatBytes } from './pull/progress-reporter.js';
 export { type FileLockOptions, withFileLock } from './pull/file-lock.js';
-export type { Draft, DraftFacts } from './draft.js';
+export type { Draft, DraftFacts, DraftOptions } from './draft.js';
 export { draftManifest } from './draft-manifest.js';
 export { removeInstalledModel } from './pull/remove-model.js';
 export { sourceFromPasted } from './source/pasted-source.js';

@@ -140,7 +140,7 @@ export const expressionExceptions: readonly ExpressionException[] = [
     example: /^layers\.\d+\.(?:q|k)(?:\.codes)?$/,
   },
   {
-    path: 'libs/model-store/src/draft-manifest.ts',
+    path: 'libs/model-store/src/draft-fields.ts',
     text: String.raw`/^(hf|npm):(.+?)(?:@[^@/:]*)?(?::.*)?$/`,
     because: 'Reads a source that the operator names.',
     maxLength: pathLength,

@@ -5,7 +5,7 @@ import { PlatformError } from '#common';
 import type { ModelManifest } from '#model-registry/manifest';
 import { type Draft, sourceFromPasted, type WeightFormat, weightFormats } from '#model-store';
 import { type CatalogueEntry, loadCatalogue } from '#model-store/catalogue';
-import { isSourceUri, unknownSource } from '#model-store/reference';
+import { decoderPurposes, isSourceUri, sentencePoolings, unknownSource } from '#model-store/reference';
 import type { CliContext } from '../cli-context.js';
 import { assertFitsMachine, factsOf } from './draft-facts.js';
 import { draftSource } from './draft-source.js';
@@ -22,6 +22,8 @@ export interface AddOptions {
   weights?: string;
   base?: string;
   context?: string;
+  purpose?: string;
+  pooling?: string;
   pool?: string;
   register?: boolean;
   pull?: boolean;
@@ -44,6 +46,8 @@ export async function addModel(context: CliContext, text: string, options: AddOp
     outputPriceUsd: priceOf(options.outputPrice, '--output-price'),
     weights: weightsOf(options.weights),
     contextLength: contextOf(options.context),
+    purpose: choiceOf('--purpose', options.purpose, decoderPurposes),
+    pooling: choiceOf('--pooling', options.pooling, sentencePoolings),
     base: options.base,
   });
   for (const line of factsOf(draft)) context.note(line);
@@ -102,6 +106,17 @@ function weightsOf(text: string | undefined): WeightFormat | undefined {
   if (text === undefined) return undefined;
   const found = weightFormats.find((each) => each === text);
   if (!found) throw new PlatformError('INVALID_REQUEST', `--weights must be one of ${weightFormats.join(', ')}.`);
+  return found;
+}
+
+function choiceOf<Choice extends string>(
+  option: string,
+  text: string | undefined,
+  choices: readonly Choice[],
+): Choice | undefined {
+  if (text === undefined) return undefined;
+  const found = choices.find((each) => each === text);
+  if (!found) throw new PlatformError('INVALID_REQUEST', `${option} must be one of ${choices.join(', ')}.`);
   return found;
 }
 

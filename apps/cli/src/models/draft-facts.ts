@@ -66,7 +66,8 @@ export function assertFitsMachine({ manifest, facts }: Draft): void {
   const smaller = describeSmaller(facts);
   const choice =
     smaller === null ? 'choose smaller --weights or --context' : `choose smaller --weights or --context (${smaller})`;
-  const ways = facts.decoder === null ? elsewhere : `${choice}, or ${elsewhere}`;
+  const isConverted = manifest.converter.options?.['weights'] !== undefined;
+  const ways = isConverted ? `${choice}, or ${elsewhere}` : elsewhere;
   throw new PlatformError('INVALID_REQUEST', `${manifest.id} does not fit one device: ${sizes}; ${ways}.`);
 }
 

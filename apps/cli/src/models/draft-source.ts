@@ -1,6 +1,7 @@
 import { PlatformError } from '#common';
 import { type Draft, draftManifest, type SourceSettings, type WeightFormat } from '#model-store';
 import { catalogueDraft, type CatalogueEntry } from '#model-store/catalogue';
+import type { DecoderPurpose, SentencePooling } from '#model-store/reference';
 import type { CliContext } from '../cli-context.js';
 import { baseFinder } from './adapter-base.js';
 
@@ -12,6 +13,10 @@ export interface DraftSourceOptions {
   outputPriceUsd?: number;
   weights?: WeightFormat;
   contextLength?: number;
+  /** Of a decoder whose files do not say it. */
+  purpose?: DecoderPurpose;
+  /** Of an embedding model whose files do not say it. */
+  pooling?: SentencePooling;
   /** Id of the installed base of an adapter. */
   base?: string;
 }

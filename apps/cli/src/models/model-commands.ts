@@ -104,6 +104,8 @@ function addRegistryCommands(models: Command, context: CliContext): void {
     .option('--weights <format>', 'of GGUF or safetensors: int4, int8, int8-channel or float32; default: their own')
     .option('--base <id>', 'of a LoRA adapter: the installed model that it changes; default: by its base’s name')
     .option('--context <tokens>', "of GGUF or safetensors: context length; default: the model's, at most 8192")
+    .option('--purpose <purpose>', 'of a decoder: text, embedding or rerank; default: what its files say')
+    .option('--pooling <way>', 'of an embedding model: mean, cls, last or max; default: what its files say')
     .option('--pool <pool>', 'pool whose workers serve it; default: the one of npm start, if that runs here')
     .option('--register', 'only register it')
     .option('--pull', 'only register and install it')

@@ -27,8 +27,9 @@ const read = (familyOptions: Record<string, string | boolean> = {}) =>
   readSentenceSettings({ directory, familyOptions });
 
 describe('the settings of a sentence encoder', () => {
-  it('default to mean pooling and length 1 when no file sets them', async () => {
-    expect(await read()).toEqual({ pooling: 'mean', normalize: true, needsWholeGraph: false });
+  it('default to length 1, and leave the pooling open, when no file sets them', async () => {
+    expect(await read()).toEqual({ pooling: null, normalize: true, needsWholeGraph: false });
+    expect(await read({ pooling: 'mean' })).toMatchObject({ pooling: 'mean' });
   });
 
   it.each([

@@ -6,7 +6,8 @@ import { type Pooling, poolings } from './pooling.js';
 
 /** Settings that turn model output into the vector of a text. */
 export interface SentenceSettings {
-  pooling: Pooling;
+  /** Null: nothing says it. A graph that returns whole vectors pools by itself. */
+  pooling: Pooling | null;
   normalize: boolean;
   /** True when layers follow the pooling: only a graph that contains them can be used. */
   needsWholeGraph: boolean;
@@ -33,9 +34,9 @@ const names: Record<string, Pooling> = { mean: 'mean', cls: 'cls', lasttoken: 'l
 
 /**
  * Reads `modules.json` of the sentence-transformers layout and the files it references. `familyOptions.pooling` and
- * `.normalize` of the manifest take precedence. The default is mean pooling, normalised to length 1. Throws
- * `INVALID_MANIFEST` or `INVALID_MODEL` for settings that are not supported, because a guess would return wrong
- * vectors.
+ * `.normalize` of the manifest take precedence. Without files, vectors are normalised to length 1, and the pooling stays
+ * open. Throws `INVALID_MANIFEST` or `INVALID_MODEL` for settings that are not supported, because a guess would return
+ * wrong vectors.
  */
 export async function readSentenceSettings({
   directory,
@@ -44,7 +45,7 @@ export async function readSentenceSettings({
   const modules = (await readJsonIfPresent<ModuleEntry[]>(join(directory, 'modules.json'))) ?? [];
   const kinds = modules.map(({ type }) => type.split('.').at(-1) ?? '');
   const poolingModule = modules[kinds.indexOf('Pooling')];
-  const pooling = optionalPooling(familyOptions.pooling) ?? (await poolingOf(directory, poolingModule)) ?? 'mean';
+  const pooling = optionalPooling(familyOptions.pooling) ?? (await poolingOf(directory, poolingModule));
   const { normalize = modules.length === 0 || kinds.includes('Normalize') } = familyOptions;
   if (typeof normalize !== 'boolean') throw badOption('normalize', 'must be true or false');
   const needsWholeGraph = kinds.some((kind) => !['Transformer', 'Pooling', 'Normalize'].includes(kind));

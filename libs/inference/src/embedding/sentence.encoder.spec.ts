@@ -92,6 +92,12 @@ describe('SentenceEncoder', () => {
     [[input('input_ids', 'float32'), input('attention_mask')], [tokens], plain, /is of type float32/],
     [both, [pooler], plain, /it gives no vectors of tokens/],
     [both, [tokens], { ...plain, needsWholeGraph: true }, /its layers behind the pooling are not in the graph/],
+    [
+      both,
+      [tokens],
+      { ...plain, pooling: null },
+      /set familyOptions.pooling of the manifest to mean, cls, last or max/,
+    ],
   ])('rejects a graph that is not a text encoder (%#)', (inputs, outputs, settings, problem) => {
     expect(() => new SentenceEncoder(new FakeEncoderSession(inputs, outputs), settings, 0)).toThrow(problem);
   });

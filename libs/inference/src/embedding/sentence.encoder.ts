@@ -19,6 +19,12 @@ export class SentenceEncoder {
     private readonly padId: number,
   ) {
     this.graph = inspectEncoder(session, { wholeText: settings.needsWholeGraph });
+    if (this.graph.granularity === 'tokens' && settings.pooling === null) throw unknownPooling();
+  }
+
+  /** True if the graph returns the vectors of texts, so no setting changes how they are made. */
+  get poolsItself(): boolean {
+    return this.graph.granularity === 'text';
   }
 
   get provider(): string {
@@ -40,6 +46,7 @@ export class SentenceEncoder {
     const size = fetched.dims.at(-1) ?? 0;
     if (granularity === 'text') return rows.map((_row, index) => data.slice(index * size, (index + 1) * size));
     const { pooling } = this.settings;
+    if (pooling === null) throw unknownPooling();
     return rows.map((row, index) =>
       poolTokens(pooling, { data, offset: index * longest * size, length: row.length, size }),
     );
@@ -62,4 +69,10 @@ export class SentenceEncoder {
   async release(): Promise<void> {
     await this.session.release();
   }
+}
+
+function unknownPooling(): PlatformError {
+  const reason = 'nothing says how the vectors of its tokens become that of a text';
+  const way = 'its model card does: set familyOptions.pooling of the manifest to mean, cls, last or max';
+  return new PlatformError('INVALID_MODEL', `The pooling of this model is not known: ${reason}; ${way}.`);
 }

@@ -1,6 +1,6 @@
 import { PlatformError } from '#common';
 import { type EncoderRow, RowRequest } from '../embedding/index.js';
-import type { PairTokenizer } from '../text/index.js';
+import type { OpenQuery, PairEncoder } from '../text/index.js';
 import type { RerankInput } from './rerank-task.js';
 
 /** Tokens that one request may make the model read: each document is read with the query beside it. */
@@ -15,14 +15,14 @@ export interface PairRow extends Required<EncoderRow> {
 }
 
 export interface PairReader {
-  tokenizer: Pick<PairTokenizer, 'read' | 'join' | 'specialTokens'>;
+  tokenizer: PairEncoder;
   /** Longest pair in tokens. */
   maxTokens: number;
 }
 
 /** The documents of a request, each as a pair with the query. */
 export class RerankRequest extends RowRequest<PairRow> {
-  private query: number[] | null = null;
+  private query: OpenQuery | null = null;
   private tokens = 0;
 
   constructor(
@@ -35,23 +35,20 @@ export class RerankRequest extends RowRequest<PairRow> {
 
   /** Cuts a document that does not fit. Throws `TOO_MANY_TOKENS` for a query that leaves no room for documents. */
   protected readRow(index: number): PairRow {
-    const { tokenizer, maxTokens } = this.reader;
-    this.query ??= this.readQuery();
-    const room = maxTokens - tokenizer.specialTokens - this.query.length;
+    this.query ??= this.openQuery();
+    const { room } = this.query;
     const max = Math.min(room, this.input.maxTokensPerDocument ?? room);
-    const document = tokenizer.read(this.input.documents[index] ?? '', max).slice(0, max);
-    const { ids, types } = tokenizer.join(this.query, document);
+    const { ids, types } = this.query.join(this.input.documents[index] ?? '', max);
     this.tokens += ids.length;
     if (this.tokens > maxRequestTokens) throw tooMuch(index);
     return { owner: this.id, index, ids, types, length: ids.length };
   }
 
-  private readQuery(): number[] {
+  private openQuery(): OpenQuery {
     const { tokenizer, maxTokens } = this.reader;
-    const ids = tokenizer.read(this.input.query, maxTokens);
-    const max = maxTokens - tokenizer.specialTokens - 1;
-    if (ids.length <= max) return ids;
-    const message = `This model reads at most ${maxTokens} tokens of query and document together. The query has ${ids.length} or more, which leaves no room for a document.`;
+    const query = tokenizer.open(this.input.query, maxTokens, this.input.instruction);
+    if (query.room >= 1) return query;
+    const message = `This model reads at most ${maxTokens} tokens of query and document together. The query has ${query.tokens} or more, which leaves no room for a document.`;
     throw new PlatformError('TOO_MANY_TOKENS', message, 'query');
   }
 }

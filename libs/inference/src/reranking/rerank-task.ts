@@ -8,6 +8,8 @@ export interface RerankInput {
   documents: string[];
   /** Tokens after which a document is cut; null: where the model's limit cuts it. */
   maxTokensPerDocument: number | null;
+  /** What makes a document relevant; absent: as the model's manifest says. Only for models with a prompt. */
+  instruction?: string;
 }
 
 /** Scores of some of the documents, sent as soon as they are computed. After a failover some may arrive twice. */

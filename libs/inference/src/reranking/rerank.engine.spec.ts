@@ -11,12 +11,23 @@ function setUp(logitOf = ({ ids, types }: PairRow) => ids.reduce((sum, id, at) =
   const batches: number[][] = [];
   const engine = new RerankEngine({
     tokenizer: {
-      specialTokens: 3,
-      read: (text) => text.split(' ').map((word) => word.length),
-      join: (first, second) => ({
-        ids: Int32Array.from([0, ...first, 0, ...second, 0]),
-        types: Int32Array.from([...[0, ...first].map(() => 0), 0, ...second.map(() => 1), 0]),
-      }),
+      open: (text, limit) => {
+        const first = text.split(' ').map((word) => word.length);
+        return {
+          tokens: first.length,
+          room: limit - 3 - first.length,
+          join: (document, max) => {
+            const second = document
+              .split(' ')
+              .map((word) => word.length)
+              .slice(0, max);
+            return {
+              ids: Int32Array.from([0, ...first, 0, ...second, 0]),
+              types: Int32Array.from([...[0, ...first].map(() => 0), 0, ...second.map(() => 1), 0]),
+            };
+          },
+        };
+      },
     },
     maxTokens,
     encode: async (rows) => {

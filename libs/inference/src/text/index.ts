@@ -7,6 +7,7 @@ export * from './image-prompt.js';
 export * from './cache-point.js';
 export * from './pair-tokenizer.js';
 export * from './prompt-builder.js';
+export * from './prompt-pair-tokenizer.js';
 export * from './reasoning-formats.js';
 export * from './reasoning-scanner.js';
 export * from './sentence-tokenizer.js';

@@ -19,6 +19,24 @@ export interface EncodedPair {
   types: Int32Array;
 }
 
+/** Joins documents to a query. */
+export interface OpenQuery {
+  /** Of the query. */
+  tokens: number;
+  /** Tokens that a document may have; less than 1: none. */
+  room: number;
+  /** Cuts a document after `max` tokens, at most `room`. */
+  join(document: string, max: number): EncodedPair;
+}
+
+export interface PairEncoder {
+  /**
+   * Reads a query that documents are joined to, in at most `maxTokens` tokens together. `instruction` replaces that of a model with
+   * a prompt; others get none.
+   */
+  open(query: string, maxTokens: number, instruction?: string): OpenQuery;
+}
+
 /** Special tokens before, between and behind two texts, and the token types of every part. */
 interface PairForm {
   before: Part;
@@ -37,7 +55,7 @@ interface Part {
  * Joins two texts to one sequence with the model's special tokens, by `tokenizer.json`. Such a token's text in a text is
  * text, so that no document can end itself and begin another.
  */
-export class PairTokenizer {
+export class PairTokenizer implements PairEncoder {
   readonly padId: number;
   private readonly control: ControlTokens;
 
@@ -65,14 +83,21 @@ export class PairTokenizer {
     return before.ids.length + between.ids.length + behind.ids.length;
   }
 
+  open(query: string, maxTokens: number): OpenQuery {
+    const ids = this.read(query, maxTokens);
+    return {
+      tokens: ids.length,
+      room: maxTokens - this.specialTokens - ids.length,
+      join: (document, max) => this.join(ids, this.read(document, max).slice(0, max)),
+    };
+  }
+
   /** Returns the ids of one text without special tokens. A text of many more than `limit` is read up to there. */
   read(text: string, limit: number): number[] {
-    const enough = limit * toleranceFactor + toleranceTokens;
-    for (let characters = segmentCharacters; ; characters *= 2) {
-      const marked = this.control.mark(text.slice(0, characters).toWellFormed());
-      const { ids } = encodeInTime(marked, () => this.tokenizer.encode(marked, { add_special_tokens: false }));
-      if (characters >= text.length || ids.length > enough) return ids;
-    }
+    return readWithin(text, limit, (part) => {
+      const marked = this.control.mark(part.toWellFormed());
+      return encodeInTime(marked, () => this.tokenizer.encode(marked, { add_special_tokens: false }).ids);
+    });
   }
 
   /** Joins ids of two texts from `read`. */
@@ -86,6 +111,15 @@ export class PairTokenizer {
         ...[...filled(second.length, form.second), ...form.behind.types],
       ]),
     };
+  }
+}
+
+/** Reads a text, or so much of one of many more than `limit` tokens that what follows does not change the first of them. */
+export function readWithin(text: string, limit: number, read: (part: string) => number[]): number[] {
+  const enough = limit * toleranceFactor + toleranceTokens;
+  for (let characters = segmentCharacters; ; characters *= 2) {
+    const ids = read(text.slice(0, characters));
+    if (characters >= text.length || ids.length > enough) return ids;
   }
 }
 

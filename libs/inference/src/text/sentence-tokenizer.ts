@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Tokenizer } from '@huggingface/tokenizers';
+import { PlatformError } from '#common';
 import { ControlTokens } from './control-tokens.js';
 import { readMarkedText } from './marked-text.js';
 import { encodeInTime, newTokenizer } from './word-patterns.js';
@@ -22,20 +23,29 @@ export type EncodedSentence = { ids: Int32Array } | { tooLong: string };
 export class SentenceTokenizer {
   readonly padId: number;
   private readonly control: ControlTokens;
+  /** Ends every text; null: as the tokenizer does. */
+  private readonly endId: number | null;
 
+  /** Throws `INVALID_MANIFEST` for an end token that is none of the vocabulary. */
   constructor(
     private readonly tokenizer: Tokenizer,
     config: TokenizerConfig,
+    endToken: string | null = null,
   ) {
+    this.endId = endToken === null ? null : (tokenizer.token_to_id(endToken) ?? null);
+    if (endToken !== null && this.endId === null) {
+      const message = `familyOptions.endToken is ${endToken.slice(0, 80)}, which is no token of this model.`;
+      throw new PlatformError('INVALID_MANIFEST', message);
+    }
     this.control = new ControlTokens(tokenizer.get_added_tokens_decoder().values());
     readMarkedText(tokenizer, this.control);
     this.padId = padIdOf(tokenizer, config);
   }
 
-  static async load(directory: string): Promise<SentenceTokenizer> {
+  static async load(directory: string, endToken: string | null = null): Promise<SentenceTokenizer> {
     const file = JSON.parse(await readFile(join(directory, 'tokenizer.json'), 'utf8')) as TokenizerFile;
     const config = await loadTokenizerConfig(directory);
-    return new SentenceTokenizer(newTokenizer(file, config), config);
+    return new SentenceTokenizer(newTokenizer(file, config), config, endToken);
   }
 
   /** Never truncates: a text of more than `limit` tokens is too long. A huge text is rejected by its beginning. */
@@ -66,7 +76,8 @@ export class SentenceTokenizer {
 
   private encodeAll(text: string): number[] {
     const marked = this.marked(text);
-    return encodeInTime(marked, () => this.tokenizer.encode(marked, { add_special_tokens: true }).ids);
+    const { ids } = encodeInTime(marked, () => this.tokenizer.encode(marked, { add_special_tokens: true }));
+    return this.endId === null || ids.at(-1) === this.endId ? ids : [...ids, this.endId];
   }
 
   private marked(text: string): string {

@@ -44,6 +44,10 @@ export interface InstallationOptions {
   outputPriceUsd?: number;
   weights?: string;
   contextLength?: number;
+  /** Of a decoder: `text`, `embedding` or `rerank`. */
+  purpose?: string;
+  /** Of an embedding model: how the vectors of its tokens become one. */
+  pooling?: string;
   /** Of a LoRA adapter: the installed model that it changes. */
   base?: string;
   /** Where it is placed when it is installed; absent: nowhere. */

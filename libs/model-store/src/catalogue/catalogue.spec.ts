@@ -9,7 +9,9 @@ import { parseSourceUri } from '../source/source-uri.js';
 import { catalogueDraft, type CatalogueEntry, catalogueMemory, cataloguePurposes, loadCatalogue } from './catalogue.js';
 
 const entries = await loadCatalogue();
-const encoders = ['bert', 'xlm-roberta', 'mpnet', 'nomic_bert', 'modernbert'];
+const encoders = ['bert', 'xlm-roberta', 'mpnet', 'nomic_bert', 'modernbert', 'new'];
+/** Decoders that are embedding models or rerankers. */
+const decoders = ['qwen3', 'gemma3_text'];
 const fields = [
   'id',
   'name',
@@ -25,6 +27,7 @@ const fields = [
   'cache',
   'sampling',
   'tools',
+  'matryoshka',
   'gated',
   'tested',
 ];
@@ -50,9 +53,9 @@ describe('the catalogue of open models', () => {
     const [repository] = /^hf:[^:]+/.exec(entry.source) ?? [];
     expect(parseSourceUri(repository ?? entry.source)).toMatchObject({ kind: 'hf' });
     const isDecoder = ['chat', 'reasoning', 'code'].includes(entry.purpose);
-    expect(Object.keys(isDecoder ? architectures : Object.fromEntries(encoders.map((name) => [name, 1])))).toContain(
-      entry.architecture,
-    );
+    expect(
+      Object.keys(isDecoder ? architectures : Object.fromEntries([...encoders, ...decoders].map((name) => [name, 1]))),
+    ).toContain(entry.architecture);
     expect([entry.cache?.length, typeof entry.sampling]).toEqual(isDecoder ? [3, 'object'] : [undefined, 'undefined']);
   });
 

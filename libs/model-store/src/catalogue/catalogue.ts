@@ -35,6 +35,8 @@ export interface CatalogueEntry {
   /** What the authors recommend. */
   sampling?: { temperature: number; top_p: number };
   tools?: ToolStyleName;
+  /** Lengths that its vectors may be truncated to: any, or these. */
+  matryoshka?: 'any' | number[];
   /** Its license must be accepted on the hub. */
   gated?: boolean;
   tested: CatalogueTest;
@@ -64,10 +66,10 @@ export function catalogueMemory({ source, parameters, weights, cache }: Catalogu
 }
 
 /** What the entry knows better than its files: GGUF files carry no sampling, and often no license. */
-export function catalogueDraft({ id, name, license, sampling }: CatalogueEntry): DraftOptions {
+export function catalogueDraft({ id, name, license, sampling, matryoshka }: CatalogueEntry): DraftOptions {
   const constraints: TextConstraints | undefined = sampling && {
     temperature: { default: sampling.temperature },
     top_p: { default: sampling.top_p },
   };
-  return { id, name, license, ...(constraints && { constraints }) };
+  return { id, name, license, ...(constraints && { constraints }), ...(matryoshka && { matryoshka }) };
 }

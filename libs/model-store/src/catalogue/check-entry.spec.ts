@@ -1,14 +1,16 @@
-import { readdir, readFile } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { embeddingFixtures } from '#test/drafted-model';
 import { copyTinyDecoder } from '#test/tiny-decoders';
 import { tinyBertFolder } from '#test/tiny-encoder';
 import { ggufFile } from '#test/tiny-models/source-formats';
 import { tinyDecoder } from '#test/tiny-models/tiny-shapes';
 import { WeightsServer } from '#test/weights-server';
+import { filesBelow } from '../files-below.js';
 import type { CatalogueEntry } from './catalogue.js';
 import { checkCatalogueEntry } from './check-entry.js';
 
@@ -38,6 +40,11 @@ describe('an entry of the catalogue', () => {
     await copyTinyDecoder('qwen3', folder);
     hub.addRepository('owner/folder', commit, await filesOf(folder));
     hub.addRepository('owner/encoder', commit, await filesOf(fileURLToPath(tinyBertFolder)));
+    hub.addRepository(
+      'owner/embedding',
+      commit,
+      await filesOf(fileURLToPath(new URL('tiny-qwen3-embedding/', embeddingFixtures))),
+    );
     hub.addRepository('owner/tiny', commit, { 'tiny-F32.gguf': await ggufFile(tinyDecoder('llama', 1)) });
   });
   afterAll(async () => {
@@ -46,8 +53,7 @@ describe('an entry of the catalogue', () => {
   });
 
   async function filesOf(path: string): Promise<Record<string, Buffer>> {
-    const entries = (await readdir(path, { withFileTypes: true })).filter((entry) => entry.isFile());
-    const files = entries.map(async ({ name }) => [name, await readFile(join(path, name))] as const);
+    const files = (await filesBelow(path)).map(async (name) => [name, await readFile(join(path, name))] as const);
     return Object.fromEntries(await Promise.all(files));
   }
 
@@ -74,6 +80,7 @@ describe('an entry of the catalogue', () => {
       ['temperature is 0.7'],
     ],
     ['another kind', { source: 'hf:owner/encoder', purpose: 'rerank' }, ['kind is encoder, not cross-encoder']],
+    ['an embedding model', { source: 'hf:owner/embedding' }, ['purpose is embedding, not text']],
     ['a missing file', { source: 'hf:owner/tiny:Q4_K_M' }, ['Q4_K_M']],
     ['a missing repository', { source: 'hf:owner/none' }, ['hf:owner/none@main does not exist']],
   ])('says where it differs: %s', async (_name, change, problems) => {

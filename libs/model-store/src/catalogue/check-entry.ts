@@ -37,6 +37,15 @@ export async function checkCatalogueEntry(entry: CatalogueEntry, settings: Sourc
 function differences(entry: CatalogueEntry, found: SourceDescription): string[] {
   if (found.format === 'lora') return ['its source is an adapter'];
   if (found.format === 'onnx') return encoderDifferences(entry, found);
+  if (found.format === 'gguf-encoder') {
+    const { architecture, license, parameters } = found.encoder;
+    return [
+      ...different('purpose', entry.purpose, 'embedding'),
+      ...different('architecture', entry.architecture, architecture),
+      ...licenseDifference(entry, license),
+      ...parametersDifference(entry, parameters),
+    ];
+  }
   if (found.format === 'gguf') {
     return [
       ...different('architecture', entry.architecture, found.gguf.architecture),
@@ -44,7 +53,13 @@ function differences(entry: CatalogueEntry, found: SourceDescription): string[] 
       ...decoderDifferences(entry, found.gguf),
     ];
   }
-  const { generation } = found.checkpoint;
+  const { generation, poolingModel, architecture } = found.checkpoint;
+  if (poolingModel !== null) {
+    return [
+      ...different('architecture', entry.architecture, architecture),
+      ...decoderDifferences(entry, found.checkpoint),
+    ];
+  }
   return [
     ...decoderDifferences(entry, found.checkpoint),
     ...samplingDifference('temperature', entry, generation),
@@ -52,13 +67,22 @@ function differences(entry: CatalogueEntry, found: SourceDescription): string[] 
   ];
 }
 
+const textPurposes: readonly CatalogueEntry['purpose'][] = ['chat', 'reasoning', 'code'];
+
 function decoderDifferences(entry: CatalogueEntry, found: GgufDescription): string[] {
-  const cache = found.cacheBytesPerToken + (found.windowCache?.bytesPerToken ?? 0);
-  return [
+  const { poolingModel } = found;
+  const purpose = textPurposes.includes(entry.purpose) ? 'text' : entry.purpose;
+  const common = [
+    ...different('purpose', purpose, poolingModel?.purpose ?? 'text'),
     ...different('weights', entry.weights, precisionsOf(found.formats)[0]),
     ...different('context', entry.context, found.contextLength),
-    ...different('cache bytes per token', catalogueMemory(entry).cacheBytesPerToken, cache),
     ...parametersDifference(entry, found.parameters),
+  ];
+  if (poolingModel !== null) return common;
+  const cache = found.cacheBytesPerToken + (found.windowCache?.bytesPerToken ?? 0);
+  return [
+    ...common,
+    ...different('cache bytes per token', catalogueMemory(entry).cacheBytesPerToken, cache),
     ...(found.hasChatTemplate ? [] : ['it has no chat template']),
   ];
 }

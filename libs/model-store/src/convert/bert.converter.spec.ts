@@ -85,7 +85,7 @@ describe('the BERT encoder converter', () => {
     [
       'scaled rotary positions',
       'tiny-gte',
-      { model_type: 'new', rope_scaling: { type: 'ntk', factor: 8 } },
+      { model_type: 'new', rope_scaling: { type: 'dynamic', factor: 8 } },
       /are scaled/,
     ],
     ['norms before the layers', 'tiny-nomic-bert', { prenorm: true }, /norms come before/],

@@ -78,7 +78,7 @@ export function formatName(weights: WeightFormat | typeof stored, blockSize: Blo
   return weights === 'int8' || weights === 'int4' || weights === stored ? `${weights} blockSize=${blockSize}` : weights;
 }
 
-function badOption(name: string, reason: string): PlatformError {
+export function badOption(name: string, reason: string): PlatformError {
   return new PlatformError(
     'INVALID_MODEL',
     `The converter's option \`${name}\` ${reason}.`,

@@ -11,6 +11,7 @@ import {
   stored,
   weightFormats,
 } from './conversion-options.js';
+import { ggufEncoderTypes } from './bert/gguf-encoder.js';
 import { checkChatTemplate } from './chat-template.js';
 import type { ConversionOptions, ConversionRequest, ConversionResult } from './conversion.js';
 import { converterVersions } from './converter-versions.js';
@@ -18,6 +19,7 @@ import { configJson } from './decoder/config-json.js';
 import { checkContext } from './decoder/context-limit.js';
 import { type DecoderOptions, weightNames } from './decoder/index.js';
 import type { LinearFormat } from './decoder/linear-layer.js';
+import { emitPooledDecoder } from './decoder/pooled-decoder.js';
 import { canShareTable } from './decoder/shared-table.js';
 import { SourceDecoder } from './decoder/source-decoder.js';
 import { GgufMetadata } from './gguf/gguf-metadata.js';
@@ -29,7 +31,10 @@ import { readGgufTokenizer, type GgufTokenizer } from './gguf/gguf-tokenizer.js'
 import { groupShards } from './gguf/shard-names.js';
 import { InputFile } from './input-file.js';
 import { invalidFile } from './invalid-file.js';
+import { convertGgufEncoder } from './gguf-encoder.conversion.js';
 import { OutputFolder } from './output-folder.js';
+import { ggufPooledHead } from './sentence/gguf-pooling-model.js';
+import { poolingOptionNames, readPoolingOptions } from './sentence/pooling-options.js';
 
 /**
  * GGUF → installed model. The input is the one `*.gguf` file of the folder, or the shards of one model.
@@ -38,28 +43,41 @@ import { OutputFolder } from './output-folder.js';
  * `int4` or `int8`, in blocks, `int8-channel` or `float32`. `headWeights` is the same for the output layer, whose errors
  * affect the probabilities directly; its default is `int8` if the others are `int4`. `blockSize` is 16, 32 (default), 64
  * or 128; blocks that are stored are kept from this size on. `layout` is `split` (default), or `concat` for other runtimes.
- * `contextLength` shortens the rotary tables, for models that support a longer context than needed.
+ * `contextLength` shortens the rotary tables, for models that support a longer context than needed. `purpose`, `pooling`,
+ * `trueToken` and `falseToken` are those of safetensors. Encoders have no options.
  */
 export async function convertGguf(request: ConversionRequest): Promise<ConversionResult> {
+  return await withGguf(request.inputFolder, async (opened) => {
+    const architecture = new GgufMetadata(opened.file.name, opened.header.metadata).text('general.architecture');
+    if (ggufEncoderTypes.includes(architecture)) return convertGgufEncoder(request, opened);
+    return convertGgufDecoder(request, opened);
+  });
+}
+
+async function convertGgufDecoder(request: ConversionRequest, { file, header }: OpenedGguf): Promise<ConversionResult> {
   const { options } = request;
-  refuseUnknownOptions(options, ['weights', 'headWeights', 'blockSize', 'layout', 'contextLength']);
+  const names = ['weights', 'headWeights', 'blockSize', 'layout', 'contextLength', ...poolingOptionNames];
+  refuseUnknownOptions(options, names);
+  const pooling = readPoolingOptions(options);
   const contextLength = integerOption(options, 'contextLength');
   const layout = chooseLayout(options);
   const output = new OutputFolder(request);
-  return await withGguf(request.inputFolder, async ({ file, header }) => {
-    const decoder = SourceDecoder.open(ggufSource(file, header), contextLength);
-    layout.check(decoder.shape);
-    checkContext(file.name, decoder.shape);
-    const metadata = new GgufMetadata(file.name, header.metadata);
-    const tokenizer = readGgufTokenizer(metadata, decoder.shape.vocabularySize);
-    checkChatTemplate(file.name, tokenizer.tokenizerConfig['chat_template']);
-    const { name, ...formats } = readFormats(options, header, decoder);
-    await output.writing(async () => {
-      await writeTextFiles(output, decoder, tokenizer);
-      await output.writeGraph(layout.emitDecoder({ shape: decoder.shape, weights: decoder, ...formats }));
-    });
-    return { converter: `${converterVersions.gguf} ${name}${layout.suffix}`, files: output.files };
+  const source = ggufSource(file, header);
+  const decoder = SourceDecoder.open(source, contextLength, pooling.purpose);
+  layout.check(decoder.shape);
+  checkContext(file.name, decoder.shape);
+  const metadata = new GgufMetadata(file.name, header.metadata);
+  const tokenizer = readGgufTokenizer(metadata, decoder.shape.vocabularySize);
+  if (pooling.purpose === 'text') checkChatTemplate(file.name, tokenizer.tokenizerConfig['chat_template']);
+  const { name, ...formats } = readFormats(options, header, decoder);
+  const pooled = ggufPooledHead({ source, metadata, decoder }, pooling);
+  const emit = (decoderOptions: DecoderOptions) =>
+    pooled === null ? layout.emitDecoder(decoderOptions) : emitPooledDecoder(decoderOptions, pooled);
+  await output.writing(async () => {
+    await writeTextFiles(output, decoder, tokenizer);
+    await output.writeGraph(emit({ shape: decoder.shape, weights: decoder, ...formats }));
   });
+  return { converter: `${converterVersions.gguf} ${name}${layout.suffix}`, files: output.files };
 }
 
 type Formats = Pick<DecoderOptions, 'linear' | 'formatOf' | 'head' | 'embedding' | 'sharesTable'> & { name: string };
@@ -74,14 +92,13 @@ function readFormats(options: ConversionOptions, header: GgufHeader, decoder: So
     if (!type) throw new Error(`There is no tensor of ${layer}.`);
     return type;
   };
-  const { tiedHead, hiddenSize } = decoder.shape;
   const tableType = typeOf(weightNames.embedding);
   const mayShare = (head: LinearFormat, embedding: DecoderOptions['embedding']) =>
-    tiedHead && canShareTable({ head, embedding, keepsValues: keepsValues(tableType, head), hiddenSize });
+    canShareTable(decoder.shape, { head, embedding, keepsValues: keepsValues(tableType, head) });
   const head =
-    headWeights === stored
+    headWeights === stored && !decoder.shape.headless
       ? storedHead(typeOf(weightNames.head), blockSize, header)
-      : linearFormat(headWeights, blockSize);
+      : linearFormat(headWeights === stored ? 'float32' : headWeights, blockSize);
   const name = weights === 'float32' ? weights : `${formatName(weights, blockSize)} head=${headWeights}`;
   if (weights !== stored) {
     const embedding = weights === 'float32' ? 'float32' : 'float16';

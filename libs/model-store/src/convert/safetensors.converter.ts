@@ -16,13 +16,16 @@ import type { ConversionRequest, ConversionResult } from './conversion.js';
 import { converterVersions } from './converter-versions.js';
 import { configJson } from './decoder/config-json.js';
 import { checkContext } from './decoder/context-limit.js';
+import type { DecoderPurpose } from './decoder/decoder-purpose.js';
 import type { LinearFormat } from './decoder/linear-layer.js';
 import { canShareTable } from './decoder/shared-table.js';
 import { SourceDecoder } from './decoder/source-decoder.js';
 import { OutputFolder } from './output-folder.js';
 import { HubCheckpoint } from './safetensors/hub-checkpoint.js';
-import { filesOfFolder, type ModelFiles, readJsonObject } from './safetensors/model-files.js';
+import { filesBelowFolder, readJsonObject } from './safetensors/model-files.js';
 import { readEndTokens } from './safetensors/end-tokens.js';
+import { openHubPoolingModel, type OpenedModel } from './sentence/hub-pooling-model.js';
+import { poolingOptionNames, readPoolingOptions } from './sentence/pooling-options.js';
 import { fitTokenizer } from './tokenizer/fit-tokenizer.js';
 
 const tokenizerFile = 'tokenizer.json';
@@ -40,34 +43,42 @@ const textFiles = ['tokenizer_config.json', 'special_tokens_map.json', 'chat_tem
  * Options: `weights` is `stored` (default: float32, packed layers as they are, MXFP4 as `int8` with the same values), or `int4`, `int8`, `int8-channel` or
  * `float32` as of GGUF files. `headWeights` is the same for the output layer; its default is `int8` if the others are
  * `int4`. `blockSize`, `layout` and `contextLength` are those of GGUF files.
+ *
+ * `purpose` is `text` (default), `embedding` or `rerank`. `pooling` of an embedding model is `mean`, `cls`, `last` or `max`;
+ * default: as `modules.json` says. `trueToken` and `falseToken` of a reranker are the tokens whose logits are compared.
  */
 export async function convertSafetensors(request: ConversionRequest): Promise<ConversionResult> {
   const { options } = request;
-  refuseUnknownOptions(options, ['weights', 'headWeights', 'blockSize', 'layout', 'contextLength']);
+  const names = ['weights', 'headWeights', 'blockSize', 'layout', 'contextLength', ...poolingOptionNames];
+  refuseUnknownOptions(options, names);
+  const pooling = readPoolingOptions(options);
   const formats = readFormats(options);
   const contextLength = integerOption(options, 'contextLength');
   const layout = chooseLayout(options);
-  const files = await filesOfFolder(request.inputFolder);
+  const files = await filesBelowFolder(request.inputFolder);
   const output = new OutputFolder(request);
-  const checkpoint = await HubCheckpoint.open(files);
+  const checkpoint = await HubCheckpoint.open(files, pooling.purpose);
   try {
-    const decoder = SourceDecoder.open(checkpoint.source, contextLength);
+    const decoder = SourceDecoder.open(checkpoint.source, contextLength, pooling.purpose);
     layout.check(decoder.shape);
     checkContext('config.json', decoder.shape);
     if (formats.keepsPacked) await checkpoint.keepPacked();
-    await output.writing(async () => {
-      await writeTextFiles({ files, output, checkpoint, decoder });
-      const { linear, head, embedding } = formats;
-      const keepsMxfp4 = formats.isStored && checkpoint.hasMxfp4;
-      const formatOf = (layer: string) => (keepsMxfp4 && expertPattern.test(layer) ? mxfp4Format : linear);
-      const { shape } = decoder;
-      // Blocks are of no stored values here.
-      const sharesTable =
-        shape.tiedHead && canShareTable({ head, embedding, keepsValues: false, hiddenSize: shape.hiddenSize });
-      await output.writeGraph(
-        layout.emitDecoder({ shape, weights: decoder, linear, formatOf, head, embedding, sharesTable }),
-      );
-    });
+    const opened = await openHubPoolingModel({ files, checkpoint, decoder }, pooling);
+    try {
+      await output.writing(async () => {
+        await writeTextFiles({ files, output, checkpoint, decoder }, pooling.purpose);
+        const { linear, head, embedding } = formats;
+        const keepsMxfp4 = formats.isStored && checkpoint.hasMxfp4;
+        const formatOf = (layer: string) => (keepsMxfp4 && expertPattern.test(layer) ? mxfp4Format : linear);
+        const { shape } = decoder;
+        // Blocks are of no stored values here.
+        const sharesTable = canShareTable(shape, { head, embedding, keepsValues: false });
+        const emit = opened?.emitDecoder ?? layout.emitDecoder;
+        await output.writeGraph(emit({ shape, weights: decoder, linear, formatOf, head, embedding, sharesTable }));
+      });
+    } finally {
+      await opened?.close();
+    }
   } finally {
     await checkpoint.close();
   }
@@ -91,17 +102,17 @@ function readFormats(options: ConversionRequest['options']) {
   };
 }
 
-interface TextFiles {
-  files: ModelFiles;
+interface TextFiles extends OpenedModel {
   output: OutputFolder;
-  checkpoint: HubCheckpoint;
-  decoder: SourceDecoder;
 }
 
-async function writeTextFiles({ files, output, checkpoint, decoder }: TextFiles): Promise<void> {
+async function writeTextFiles(
+  { files, output, checkpoint, decoder }: TextFiles,
+  purpose: DecoderPurpose,
+): Promise<void> {
   const published = await readJsonObject(files, tokenizerFile);
   const tokenizer = fitTokenizer(published, decoder.shape.vocabularySize);
-  await checkHubTemplate(files);
+  if (purpose === 'text') await checkHubTemplate(files);
   const { generation, bosTokenId, eosTokenIds } = await readEndTokens(files, [checkpoint.config, checkpoint.whole]);
   const { modelType, className } = decoder.architecture;
   await output.writeJson(

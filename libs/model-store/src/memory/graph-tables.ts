@@ -1,3 +1,4 @@
+import { addedBlockBytes } from '#model-memory';
 import type { GraphNode, StoredTensor } from '../onnx/index.js';
 
 /** Bytes of a value by `TensorProto.DataType`; 4-bit codes are packed in bytes. */
@@ -39,4 +40,10 @@ export function isMapped(tensor: StoredTensor, tables: ReadonlySet<string>): boo
 
 export function bytesOfTensor({ type, dimensions }: Pick<StoredTensor, 'type' | 'dimensions'>): number {
   return dimensions.reduce((product, size) => product * size, bytesByType[type] ?? 4);
+}
+
+/** What the runtime adds to the blocks of a matrix. */
+export function addedBytesOf({ operator, integers }: GraphNode): number {
+  const { K: inputs = 0, N: outputs = 0, block_size: blockSize = 32 } = integers;
+  return operator === 'MatMulNBits' ? addedBlockBytes * outputs * Math.ceil(inputs / blockSize) : 0;
 }

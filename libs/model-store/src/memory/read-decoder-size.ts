@@ -1,7 +1,7 @@
-import { addedBlockBytes, type DecoderSize } from '#model-memory';
+import type { DecoderSize } from '#model-memory';
 import { InputFile } from '../convert/input-file.js';
 import { decodeNode, type GraphNode, readOnnxModel, type StoredModel, type StoredTensor } from '../onnx/index.js';
-import { bytesOfTensor, isMapped, tablesOf } from './graph-tables.js';
+import { addedBytesOf, bytesOfTensor, isMapped, tablesOf } from './graph-tables.js';
 
 /**
  * Reads from the graph of an installed decoder what its memory depends on. Null for a graph that no converter of this
@@ -54,9 +54,4 @@ function weightsOf(
   const bytes = initializers.filter((tensor) => !isMapped(tensor, tables)).map(bytesOfTensor);
   const added = nodes.map(addedBytesOf).reduce((sum, each) => sum + each, 0);
   return { weightsBytes: bytes.reduce((sum, each) => sum + each, added), largestBytes: Math.max(0, ...bytes) };
-}
-
-function addedBytesOf({ operator, integers }: GraphNode): number {
-  const { K: inputs = 0, N: outputs = 0, block_size: blockSize = 32 } = integers;
-  return operator === 'MatMulNBits' ? addedBlockBytes * outputs * Math.ceil(inputs / blockSize) : 0;
 }

@@ -5,7 +5,7 @@ import type { FamilySize } from '#model-memory';
 import { InputFile } from '../convert/input-file.js';
 import { filesBelow } from '../files-below.js';
 import { decodeNode, readOnnxModel } from '../onnx/index.js';
-import { bytesOfTensor, isMapped, tablesOf } from './graph-tables.js';
+import { addedBytesOf, bytesOfTensor, isMapped, tablesOf } from './graph-tables.js';
 
 /**
  * A decoder in which a first and a later step are branches: each has its own copy of the matrices as the kernels take
@@ -31,23 +31,27 @@ export async function readFamilySize(
   const tokenizerBytes = sizes.get('tokenizer.json') ?? 0;
   const all = [...sizes.values()].reduce((sum, bytes) => sum + bytes, 0);
   const decoderBytes = sizes.get(String(familyOptions['decoderFile'])) ?? 0;
-  const mapped = paths.some((path) => basename(path).startsWith(`${basename(graphFile)}_data`))
-    ? await mappedBytes(folder, graphFile)
-    : 0;
-  const weightsBytes = all - tokenizerBytes - mapped + (mergedDecoderFactor - 1) * decoderBytes;
+  const { mapped, added } = paths.some((path) => basename(path).startsWith(`${basename(graphFile)}_data`))
+    ? await graphBytes(folder, graphFile)
+    : { mapped: 0, added: 0 };
+  const weightsBytes = all - tokenizerBytes - mapped + added + (mergedDecoderFactor - 1) * decoderBytes;
   return { family, weightsBytes, tokenizerBytes, config: await readConfig(folder), maxTokens };
 }
 
-/** Tables in a file beside the graph of which only rows are gathered. */
-async function mappedBytes(folder: string, graphFile: string): Promise<number> {
+/** Tables in a file beside the graph of which only rows are gathered, and what the runtime adds to blocks. */
+async function graphBytes(folder: string, graphFile: string): Promise<{ mapped: number; added: number }> {
   const file = await InputFile.open(folder, graphFile);
   try {
     const { nodes, initializers } = await readOnnxModel(file, { allowsExternal: true });
-    const tables = tablesOf(await Promise.all(nodes.map(decodeNode)));
+    const decoded = await Promise.all(nodes.map(decodeNode));
+    const tables = tablesOf(decoded);
     const mapped = initializers.filter((tensor) => isMapped(tensor, tables));
-    return mapped.reduce((sum, tensor) => sum + bytesOfTensor(tensor), 0);
+    return {
+      mapped: mapped.reduce((sum, tensor) => sum + bytesOfTensor(tensor), 0),
+      added: decoded.reduce((sum, node) => sum + addedBytesOf(node), 0),
+    };
   } catch (error) {
-    if (error instanceof RangeError) return 0;
+    if (error instanceof RangeError) return { mapped: 0, added: 0 };
     throw error;
   } finally {
     await file.close();

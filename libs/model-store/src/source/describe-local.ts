@@ -4,10 +4,10 @@ import { basename, dirname, join, resolve, sep } from 'node:path';
 import { checkEncoder } from '../convert/bert.converter.js';
 import { parseShardName } from '../convert/gguf/shard-names.js';
 import { InputFile } from '../convert/input-file.js';
-import { filesOfFolder } from '../convert/safetensors/model-files.js';
+import { filesBelowFolder, filesOfFolder } from '../convert/safetensors/model-files.js';
 import { describeAdapter, holdsAdapter, isAdapterFile } from './adapter-description.js';
 import { chooseGguf, type ChosenGguf } from './choose-gguf.js';
-import { describeGguf } from './gguf-description.js';
+import { describeGgufContent, titleOf } from './gguf-encoder-description.js';
 import { filesBelow } from '../files-below.js';
 import {
   convertedEncoder,
@@ -18,6 +18,7 @@ import {
 } from './encoder-weights.js';
 import { refuseLinksOutOf } from './links-of-folder.js';
 import { type LocalPlace, ollamaModelOf, snapshotOf } from './local-caches.js';
+import { describeSentence, type PoolingChoice } from './pooling-model.js';
 import { checkpointFiles, describeSafetensors, holdsCheckpoint } from './safetensors-description.js';
 import { pullError } from './pull-error.js';
 import type { SourceDescription } from './source-description.js';
@@ -37,18 +38,18 @@ import {
  * transformers.js layout. `<folder>:<file>` names one of several GGUF files, by its name or its quantization. Folders of a
  * hub's cache, and blobs and manifests of Ollama, are such models too.
  */
-export async function describeLocal(text: string): Promise<SourceDescription> {
+export async function describeLocal(text: string, choice: PoolingChoice = {}): Promise<SourceDescription> {
   const { path, file } = await splitFile(text);
   const found = await stat(path).catch(() => null);
   if (found === null) throw pullError(`There is no file or folder ${text}.`);
   if (found.isDirectory()) {
     const snapshot = await snapshotOf(path);
-    const described = await describeFolder(snapshot?.path ?? path, file);
+    const described = await describeFolder(snapshot?.path ?? path, { choice, file });
     return isNamedByFolder(described) ? { ...described, name: snapshot?.name ?? described.name } : described;
   }
-  if (path.toLowerCase().endsWith('.gguf')) return describeGgufFile(path);
+  if (path.toLowerCase().endsWith('.gguf')) return describeGgufFile(path, choice);
   const model = (await isGguf(path)) ? { path } : await ollamaModelOf(path);
-  if (model !== null) return describeBlob(model);
+  if (model !== null) return describeBlob(model, choice);
   throw pullError(
     `${text} is neither a folder, nor a GGUF file, nor a manifest (.yaml)${isPickled(path) ? `; ${pickled}` : ''}.`,
   );
@@ -65,7 +66,7 @@ async function splitFile(text: string): Promise<{ path: string; file?: string }>
 
 /** GGUF files name their model themselves. */
 function isNamedByFolder({ format }: SourceDescription): boolean {
-  return format !== 'gguf';
+  return format !== 'gguf' && format !== 'gguf-encoder';
 }
 
 async function isGguf(path: string): Promise<boolean> {
@@ -81,61 +82,70 @@ async function isGguf(path: string): Promise<boolean> {
 const shortHashLength = 19;
 
 /** Describes a file that is named by its hash, under which no model could be told from another. */
-async function describeBlob({ path, name }: LocalPlace): Promise<SourceDescription> {
+async function describeBlob({ path, name }: LocalPlace, choice: PoolingChoice): Promise<SourceDescription> {
   const file = await InputFile.open(dirname(path), basename(path));
   try {
-    const gguf = await describeGguf([file]);
+    const content = await describeGgufContent([file], choice);
     // A whole hash would be longer than an id may be.
-    const title = name ?? gguf.title ?? basename(path).slice(0, shortHashLength);
+    const title = name ?? titleOf(content) ?? basename(path).slice(0, shortHashLength);
     const files = [{ path: basename(path), as: 'model.gguf', bytes: file.bytes }];
-    return { format: 'gguf', source: { uri: `file:${path}`, files }, name: title, gguf };
+    return { ...content, source: { uri: `file:${path}`, files }, name: title };
   } finally {
     await file.close();
   }
 }
 
 /** Describes a file, or with all others the shards of a model, of which any may be named. */
-async function describeGgufFile(path: string): Promise<SourceDescription> {
+async function describeGgufFile(path: string, choice: PoolingChoice): Promise<SourceDescription> {
   const folder = dirname(path);
   const file = basename(path);
   const paths = parseShardName(file) === null ? [file] : await readdir(folder);
-  return describeGgufFiles(folder, chooseGguf(paths, { where: folder, file }) ?? { files: [file], others: [] });
+  const chosen = chooseGguf(paths, { where: folder, file }) ?? { files: [file], others: [] };
+  return describeGgufFiles(folder, chosen, choice);
 }
 
-async function describeGgufFiles(folder: string, { files: names, others }: ChosenGguf): Promise<SourceDescription> {
+async function describeGgufFiles(
+  folder: string,
+  { files: names, others }: ChosenGguf,
+  choice: PoolingChoice,
+): Promise<SourceDescription> {
   const files: InputFile[] = [];
   try {
     for (const name of names) files.push(await InputFile.open(folder, name));
-    const gguf = await describeGguf(files);
+    const content = await describeGgufContent(files, choice);
     const [first = ''] = names;
     const source = {
       uri: `file:${names.length === 1 ? join(folder, first) : folder}`,
       files: files.map(({ name, bytes }) => ({ path: name, bytes })),
     };
-    return { format: 'gguf', source, name: withoutEnding(basename(first)), gguf, others };
+    return { ...content, source, name: withoutEnding(basename(first)), others };
   } finally {
     for (const file of files) await file.close();
   }
 }
 
-async function describeFolder(folder: string, file?: string): Promise<SourceDescription> {
+async function describeFolder(
+  folder: string,
+  { choice, file }: { choice: PoolingChoice; file?: string },
+): Promise<SourceDescription> {
   const paths = await filesBelow(folder);
   await refuseLinksOutOf(folder, paths);
   const gguf = chooseGguf(paths, { where: folder, file });
   if (gguf !== null) {
     const inner = dirname(gguf.files[0] ?? '');
     const files = gguf.files.map((path) => basename(path));
-    return describeGgufFiles(join(folder, inner), { ...gguf, files });
+    return describeGgufFiles(join(folder, inner), { ...gguf, files }, choice);
   }
   if (holdsAdapter(paths)) return describeAdapterFolder(folder);
-  const encoder = await describeEncoderFolder(folder, paths);
+  const encoder = await describeEncoderFolder(folder, paths, choice);
   if (encoder !== null) return encoder;
-  if (holdsCheckpoint(paths)) return describeCheckpointFolder(folder);
+  if (holdsCheckpoint(paths)) return describeCheckpointFolder(folder, choice);
   requireGraph(paths, 'decoder', folder);
   const config = await readJson(folder, 'config.json');
   const kind = kindOf(config, folder);
   const graphFile = requireGraph(paths, kind, folder);
   const generation = 'generation_config.json';
+  const sentence = await describeSentence(await filesBelowFolder(folder), { where: folder, choice, kind });
   return {
     format: 'onnx',
     source: {
@@ -149,20 +159,21 @@ async function describeFolder(folder: string, file?: string): Promise<SourceDesc
     kind,
     graphFile,
     config,
+    sentence,
     prompts: await readSentencePrompts(paths, (path) => readJson(folder, path)),
     generation: paths.includes(generation) ? await readJson(folder, generation) : {},
     license: null,
   };
 }
 
-async function describeCheckpointFolder(folder: string): Promise<SourceDescription> {
-  const files = await filesOfFolder(folder);
-  const checkpoint = await describeSafetensors(files, folder);
+async function describeCheckpointFolder(folder: string, choice: PoolingChoice): Promise<SourceDescription> {
+  const files = await filesBelowFolder(folder);
+  const checkpoint = await describeSafetensors(files, folder, choice);
   return {
     format: 'safetensors',
     source: {
       uri: `file:${folder}`,
-      files: await sizedFiles(folder, await checkpointFiles(files)),
+      files: await sizedFiles(folder, await checkpointFiles(files, checkpoint)),
     },
     name: lastPart(folder.split(sep).join('/')),
     checkpoint,
@@ -177,12 +188,18 @@ async function describeAdapterFolder(folder: string): Promise<SourceDescription>
 }
 
 /** Null for any other folder. */
-async function describeEncoderFolder(folder: string, paths: string[]): Promise<SourceDescription | null> {
+async function describeEncoderFolder(
+  folder: string,
+  paths: string[],
+  choice: PoolingChoice,
+): Promise<SourceDescription | null> {
   if (!paths.includes('config.json')) return null;
   const config = await readJson(folder, 'config.json');
   if (!holdsEncoderWeights(paths, config)) return null;
   const kind = kindOf(config, folder);
-  await checkEncoder(await filesOfFolder(folder));
+  const files = await filesBelowFolder(folder);
+  const sentence = await describeSentence(files, { where: folder, choice, kind, converts: true });
+  await checkEncoder(files);
   return {
     format: 'onnx',
     ...convertedEncoder,
@@ -190,6 +207,7 @@ async function describeEncoderFolder(folder: string, paths: string[]): Promise<S
     name: lastPart(folder.split(sep).join('/')),
     kind,
     config,
+    sentence,
     prompts: await readSentencePrompts(paths, (path) => readJson(folder, path)),
     generation: {},
     license: null,

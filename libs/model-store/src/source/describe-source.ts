@@ -9,16 +9,17 @@ import { parseAddSource } from './add-source.js';
 import { describeAdapter, holdsAdapter, isAdapterFile } from './adapter-description.js';
 import { chooseGguf, type ChosenGguf } from './choose-gguf.js';
 import { FileHead } from './file-head.js';
-import { describeGguf } from './gguf-description.js';
+import { describeGgufContent, type GgufContent } from './gguf-encoder-description.js';
 import { convertedEncoder, holdsEncoderWeights, isEncoderFile, readSentencePrompts } from './encoder-weights.js';
 import { selectHubFiles } from './hub-files.js';
 import { hubFile, listRepository, pin, type HubRepository } from './hub.source.js';
 import { describeLocal } from './describe-local.js';
 import { readNpmOptions } from './npm-settings.js';
 import type { NpmPackage } from './npm.source.js';
+import { describeSentence, type PoolingChoice } from './pooling-model.js';
 import { checkpointFiles, describeSafetensors, holdsCheckpoint } from './safetensors-description.js';
 import { pullError } from './pull-error.js';
-import type { GgufSourceDescription, SourceDescription } from './source-description.js';
+import type { GgufEncoderSource, GgufSourceDescription, SourceDescription } from './source-description.js';
 import type { SourceSettings } from './source-settings.js';
 import { isConfiguration, kindOf, lastPart, parseJson, requireGraph, withoutEnding } from './text-model-layout.js';
 import { WebFile } from './web-file.js';
@@ -26,29 +27,42 @@ import { ggufNameOf } from './web-file-name.js';
 import { fetchWebText } from './web-request.js';
 
 const generationFile = 'generation_config.json';
-const sentenceFile = 'config_sentence_transformers.json';
-const readFiles = new Set(['config.json', generationFile, sentenceFile]);
+const readFiles = /^(?:config|generation_config|config_sentence_transformers|modules|\d+_\w+\/config)\.json$/;
 
 /**
  * Inspects a source without a manifest: `hf:<repository>[@revision][:file.gguf]`, `npm:<package>@<version>[:file.gguf]`, `file:` or `https:`. Of a GGUF
  * file only the header is read. Fails with `MODEL_PULL_FAILED` if it holds no text model that can be served.
  */
-export async function describeSource(text: string, settings: SourceSettings): Promise<SourceDescription> {
+export async function describeSource(
+  text: string,
+  settings: SourceSettings,
+  choice: PoolingChoice = {},
+): Promise<SourceDescription> {
   const { uri, file } = parseAddSource(text);
-  if (uri.kind === 'hf') return describeHub(uri, settings, file);
-  if (uri.kind === 'npm') return describeNpm(uri, settings, file);
-  if (uri.kind === 'file') return describeLocal(uri.path);
-  return describeWeb(uri.url, settings);
+  if (uri.kind === 'hf') return describeHub(uri, { settings, choice, file });
+  if (uri.kind === 'npm') return describeNpm(uri, { settings, choice, file });
+  if (uri.kind === 'file') return describeLocal(uri.path, choice);
+  return describeWeb(uri.url, { settings, choice });
 }
 
-async function describeWeb(url: URL, { mayReach }: SourceSettings): Promise<SourceDescription> {
-  const file = await WebFile.open({ url, mayReach }, ggufNameOf(url));
-  const gguf = await describeGguf([file]);
+/** How sources are reached, and what the operator says about the model. */
+interface SourceRequest {
+  settings: SourceSettings;
+  choice: PoolingChoice;
+}
+
+async function describeWeb(url: URL, { settings, choice }: SourceRequest): Promise<SourceDescription> {
+  const file = await WebFile.open({ url, mayReach: settings.mayReach }, ggufNameOf(url));
+  const content = await describeGgufContent([file], choice);
   const files = [{ path: file.name, bytes: file.bytes }];
-  return { format: 'gguf', source: { uri: url.href, files }, name: withoutEnding(file.name), gguf };
+  return { ...content, source: { uri: url.href, files }, name: withoutEnding(file.name) };
 }
 
-async function describeHub(hub: HubRepository, settings: SourceSettings, file?: string): Promise<SourceDescription> {
+async function describeHub(
+  hub: HubRepository,
+  { file, ...request }: SourceRequest & { file?: string },
+): Promise<SourceDescription> {
+  const { settings } = request;
   const pinned = await pin(hub, settings);
   const entries = await listRepository(pinned, settings);
   const name = hub.repository;
@@ -58,17 +72,17 @@ async function describeHub(hub: HubRepository, settings: SourceSettings, file?: 
   );
   if (found !== null) {
     const wanted = found.files.map((path) => ({ path }));
-    const described = await describeHubGguf(pinned, selectHubFiles(wanted, entries, name), settings);
+    const described = await describeHubGguf(pinned, selectHubFiles(wanted, entries, name), request);
     return { ...described, others: found.others };
   }
   const paths = entries.map(({ path }) => path);
   if (holdsAdapter(paths)) return describeHubAdapter(pinned, entries, settings);
   // Weights without a configuration are refused there, with what is missing.
   const isUnconfigured = !paths.includes('config.json') && holdsCheckpoint(paths);
-  if (isUnconfigured) return describeHubCheckpoint(pinned, entries, settings);
+  if (isUnconfigured) return describeHubCheckpoint(pinned, entries, request);
   const config = await readHubJson(pinned, 'config.json', settings);
-  if (holdsEncoderWeights(paths, config)) return describeHubEncoder(pinned, { paths, entries, config }, settings);
-  if (holdsCheckpoint(paths)) return describeHubCheckpoint(pinned, entries, settings);
+  if (holdsEncoderWeights(paths, config)) return describeHubEncoder(pinned, { paths, entries, config }, request);
+  if (holdsCheckpoint(paths)) return describeHubCheckpoint(pinned, entries, request);
   const kind = kindOf(config, `hf:${name}`);
   const graphFile = requireGraph(paths, kind, `hf:${name}`);
   const hasGeneration = entries.some(({ path }) => path === generationFile);
@@ -80,31 +94,41 @@ async function describeHub(hub: HubRepository, settings: SourceSettings, file?: 
     kind,
     graphFile,
     config,
+    sentence: await describeSentence(filesOfHub(pinned, entries, settings), {
+      where: `hf:${name}`,
+      choice: request.choice,
+      kind,
+    }),
     prompts,
     generation: hasGeneration ? await readHubJson(pinned, generationFile, settings) : {},
     license: null,
   };
 }
 
+type AnyGgufSource = GgufSourceDescription | GgufEncoderSource;
+
 async function describeHubGguf(
   hub: HubRepository,
   files: ManifestFile[],
-  settings: SourceSettings,
-): Promise<GgufSourceDescription> {
+  { settings, choice }: SourceRequest,
+): Promise<AnyGgufSource> {
   const path = files[0]?.path ?? '';
   const opened = files.map((file) => WebFile.open(hubFile(hub, file.path, settings), file.path));
-  const gguf = await describeGguf(await Promise.all(opened));
+  const content = await describeGgufContent(await Promise.all(opened), choice);
   const source = { uri: `hf:${hub.repository}@${hub.revision}`, files: files.map(inOneFolder) };
-  return { format: 'gguf', source, name: withoutEnding(lastPart(path)), gguf };
+  return { ...content, source, name: withoutEnding(lastPart(path)) };
 }
 
 async function describeHubEncoder(
   hub: HubRepository,
   { paths, entries, config }: { paths: string[]; entries: ListFileEntry[]; config: Record<string, unknown> },
-  settings: SourceSettings,
+  { settings, choice }: SourceRequest,
 ): Promise<SourceDescription> {
-  const kind = kindOf(config, `hf:${hub.repository}`);
-  await checkEncoder(filesOfHub(hub, entries, settings));
+  const where = `hf:${hub.repository}`;
+  const kind = kindOf(config, where);
+  const hubFiles = filesOfHub(hub, entries, settings);
+  const sentence = await describeSentence(hubFiles, { where, choice, kind, converts: true });
+  await checkEncoder(hubFiles);
   const files = paths.filter(isEncoderFile).map((path) => ({ path }));
   return {
     format: 'onnx',
@@ -113,6 +137,7 @@ async function describeHubEncoder(
     name: lastPart(hub.repository),
     kind,
     config,
+    sentence,
     prompts: await readSentencePrompts(paths, (path) => readHubJson(hub, path, settings)),
     generation: {},
     license: null,
@@ -140,12 +165,12 @@ function filesOfHub(hub: HubRepository, entries: ListFileEntry[], settings: Sour
 async function describeHubCheckpoint(
   hub: HubRepository,
   entries: ListFileEntry[],
-  settings: SourceSettings,
+  { settings, choice }: SourceRequest,
 ): Promise<SourceDescription> {
   const where = `hf:${hub.repository}`;
   const all = filesOfHub(hub, entries, settings);
-  const checkpoint = await describeSafetensors(all, where);
-  const wanted = (await checkpointFiles(all)).map((path) => ({ path }));
+  const checkpoint = await describeSafetensors(all, where, choice);
+  const wanted = (await checkpointFiles(all, checkpoint)).map((path) => ({ path }));
   const source = { uri: `${where}@${hub.revision}`, files: selectHubFiles(wanted, entries, hub.repository) };
   return { format: 'safetensors', source, name: lastPart(hub.repository), checkpoint };
 }
@@ -160,7 +185,10 @@ async function readHubJson(
   return parseJson(text, path, `hf:${hub.repository}`);
 }
 
-async function describeNpm(pack: NpmPackage, settings: SourceSettings, file?: string): Promise<SourceDescription> {
+async function describeNpm(
+  pack: NpmPackage,
+  { settings, choice, file }: SourceRequest & { file?: string },
+): Promise<SourceDescription> {
   const spec = `${pack.name}@${pack.version}`;
   const options = settings.npm ?? (await readNpmOptions());
   const manifest = await pacote.manifest(spec, options).catch((error: Error) => {
@@ -171,7 +199,7 @@ async function describeNpm(pack: NpmPackage, settings: SourceSettings, file?: st
   const gguf = chooseGguf(paths, { where: `npm:${spec}`, file });
   if (gguf !== null) {
     const source = { uri: `npm:${spec}`, integrity: manifest._integrity };
-    return describePackedGguf(gguf, { source, files, heads, license: licenseOf(manifest) });
+    return describePackedGguf(gguf, { source, files, heads, license: licenseOf(manifest), choice });
   }
   // Without a graph there is often no configuration either; a missing graph is the better message.
   requireGraph(paths, 'decoder', `npm:${spec}`);
@@ -186,6 +214,7 @@ async function describeNpm(pack: NpmPackage, settings: SourceSettings, file?: st
     kind,
     graphFile,
     config,
+    sentence: await describeSentence(filesOfTexts(texts), { where: `npm:${spec}`, choice, kind }),
     prompts: await readSentencePrompts(paths, async (path) => parseJson(texts.get(path) ?? '{}', path, `npm:${spec}`)),
     generation: parseJson(texts.get(generationFile) ?? '{}', generationFile, `npm:${spec}`),
     license: licenseOf(manifest),
@@ -197,21 +226,32 @@ interface PackedGguf {
   files: readonly ManifestFile[];
   heads: ReadonlyMap<string, FileHead>;
   license: string | null;
+  choice: PoolingChoice;
 }
 
 async function describePackedGguf(
   { files: chosen, others }: ChosenGguf,
-  { source, files, heads, license }: PackedGguf,
-): Promise<GgufSourceDescription> {
-  const gguf = await describeGguf(chosen.flatMap((path) => heads.get(path) ?? []));
+  { source, files, heads, license, choice }: PackedGguf,
+): Promise<AnyGgufSource> {
+  const content = await describeGgufContent(
+    chosen.flatMap((path) => heads.get(path) ?? []),
+    choice,
+  );
   const wanted = files.filter(({ path }) => chosen.includes(path));
   return {
-    format: 'gguf',
+    ...licensed(content, license),
     source: { ...source, files: wanted.map(inOneFolder) },
     name: withoutEnding(lastPart(chosen[0] ?? '')),
-    gguf: { ...gguf, license: gguf.license ?? license },
     others,
   };
+}
+
+/** The license of a package counts where the file names none. */
+function licensed(content: GgufContent, license: string | null): GgufContent {
+  if (content.format === 'gguf') {
+    return { ...content, gguf: { ...content.gguf, license: content.gguf.license ?? license } };
+  }
+  return { ...content, encoder: { ...content.encoder, license: content.encoder.license ?? license } };
 }
 
 /** The converter reads the files of one folder. */
@@ -227,8 +267,8 @@ interface ListedTarball {
 }
 
 /**
- * Reads every file of a package with size and sha256, the texts in `readFiles`, and the beginning of GGUF files. Writes
- * nothing.
+ * Reads every file of a package with size and sha256, the texts that match `readFiles`, and the beginning of GGUF files.
+ * Writes nothing.
  */
 async function listTarball(spec: string, options: object): Promise<ListedTarball> {
   const listed: ListedTarball = { files: [], texts: new Map(), heads: new Map() };
@@ -261,12 +301,23 @@ function readEntry(entry: ReadEntry, { files, texts, heads }: ListedTarball): vo
   entry.on('data', (chunk: Buffer) => {
     hash.update(chunk);
     head?.add(chunk);
-    if (readFiles.has(path)) chunks.push(chunk);
+    if (readFiles.test(path)) chunks.push(chunk);
   });
   entry.on('end', () => {
     files.push({ path, bytes: entry.size, sha256: hash.digest('hex') });
-    if (readFiles.has(path)) texts.set(path, Buffer.concat(chunks).toString('utf8'));
+    if (readFiles.test(path)) texts.set(path, Buffer.concat(chunks).toString('utf8'));
   });
+}
+
+/** Files of a package that were read when it was listed. */
+function filesOfTexts(texts: ReadonlyMap<string, string>): ModelFiles {
+  const open = (name: string) => {
+    const content = Buffer.from(texts.get(name) ?? '');
+    const read = (position: number, length: number) =>
+      Promise.resolve(Uint8Array.from(content.subarray(position, position + length)));
+    return Promise.resolve({ name, bytes: content.length, read });
+  };
+  return { names: new Set(texts.keys()), open };
 }
 
 function licenseOf(manifest: object): string | null {

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import type { ManifestFile } from '#model-registry/manifest';
 import { bertTypes } from '../convert/bert/bert-files.js';
 import { rotaryTypes } from '../convert/bert/rotary-files.js';
+import { isSentenceFile } from '../convert/sentence/sentence-layout.js';
 
 /* Encoders whose weights are converted, because their authors publish no ONNX graph. */
 
@@ -21,7 +22,7 @@ function isDecoder({ architectures }: Record<string, unknown>): boolean {
 
 /** The files that the converter reads or copies. */
 export function isEncoderFile(path: string): boolean {
-  return weightsPattern.test(path) || /^(?:[^/]+|\d_Pooling\/config)\.json$/.test(path);
+  return weightsPattern.test(path) || isSentenceFile(path) || /^[^/]+\.json$/.test(path);
 }
 
 /** Bytes after the conversion: all weights become float32. */

@@ -18,15 +18,17 @@ import {
   storedHead,
   valuesOf,
 } from '../convert/gguf/gguf-precision.js';
-import { openGguf } from '../convert/gguf/gguf-shards.js';
+import { openGguf, type OpenedGguf } from '../convert/gguf/gguf-shards.js';
 import { ggufSource } from '../convert/gguf/gguf-source.js';
 import { readGgufTokenizer } from '../convert/gguf/gguf-tokenizer.js';
 import type { GgufHeader, GgufType } from '../convert/gguf/gguf-types.js';
+import { describeGgufPoolingModel, type PoolingModelDescription, type PoolingChoice } from './pooling-model.js';
 import {
   addedBytesPerValue,
   bytesPerValue,
   type ConvertedFormats,
   countFormats,
+  embeddingBytesPerValue,
   ownEmbeddingBytesPerValue,
 } from './converted-formats.js';
 
@@ -47,6 +49,11 @@ export interface GgufDescription {
   /** Types of the layers; empty: none of GGUF. */
   layerTypes: GgufType[];
   hasChatTemplate: boolean;
+  /** Null for a model that writes text. */
+  poolingModel: PoolingModelDescription | null;
+  hiddenSize: number;
+  /** Values of the widest layer, of one expert where there are experts. */
+  innerSize: number;
   /** Keys and values of one token in the layers that see the whole context. */
   cacheBytesPerToken: number;
   /** The same in layers with a window of `size` tokens; null without such layers. */
@@ -70,14 +77,20 @@ export interface GgufDescription {
  * Reads the header only, a few MB at the beginning of the file or of each shard. Fails with `INVALID_MODEL` for what the converter would refuse too:
  * another architecture, missing or unknown tensors, unknown tokens.
  */
-export async function describeGguf(files: readonly ByteSource[]): Promise<GgufDescription> {
-  const { file, header } = await openGguf(files);
+export async function describeGguf(files: readonly ByteSource[], choice: PoolingChoice = {}): Promise<GgufDescription> {
+  return describeOpenedGguf(await openGguf(files), choice);
+}
+
+/** Of a decoder. */
+export function describeOpenedGguf({ file, header }: OpenedGguf, choice: PoolingChoice): GgufDescription {
   const source = ggufSource(file, header);
-  const { shape } = SourceDecoder.open(source);
   const metadata = new GgufMetadata(file.name, header.metadata);
+  const dimensions = header.tensors.get('dense_3.weight')?.dimensions[1] ?? null;
+  const poolingModel = describeGgufPoolingModel(metadata, { choice, dimensions });
+  const { shape } = SourceDecoder.open(source, undefined, poolingModel?.purpose);
   const parameters = [...header.tensors.values()].reduce((sum, tensor) => sum + valuesOf(tensor), 0);
   const { tokenizerConfig } = readGgufTokenizer(metadata, shape.vocabularySize);
-  checkChatTemplate(file.name, tokenizerConfig['chat_template']);
+  if (poolingModel === null) checkChatTemplate(file.name, tokenizerConfig['chat_template']);
   return {
     architecture: metadata.text('general.architecture'),
     title: metadata.text('general.name', '') || null,
@@ -86,6 +99,7 @@ export async function describeGguf(files: readonly ByteSource[]): Promise<GgufDe
     formats: storedFormats(header, shape),
     layerTypes: layerTypes(header),
     hasChatTemplate: metadata.has('tokenizer.chat_template'),
+    poolingModel,
     ...sizesOf(shape, parameters),
     maxContextLength: stretchedContext(source) ?? shape.contextLength,
   };
@@ -100,12 +114,14 @@ export function sizesOf(shape: DecoderShape, parameters: number) {
   return {
     parameters,
     layerValues: parameters - vocabularyValues * (shape.tiedHead ? 1 : 2),
-    isTied: shape.tiedHead,
+    isTied: shape.tiedHead && !shape.headless,
     contextLength: shape.contextLength,
     cacheBytesPerToken: (attendingLayers(shape).length - windowed) * bytesPerLayer,
     stateBytes: stateBytes(shape),
     windowCache: window ? { size: window.size, bytesPerToken: windowed * bytesPerLayer } : null,
     heads: shape.heads,
+    hiddenSize: shape.hiddenSize,
+    innerSize: shape.feedForward.size,
     vocabularySize: shape.vocabularySize,
     vocabularyValues,
     rotaryBytesPerToken: rotaryBytes(shape),
@@ -135,6 +151,21 @@ export function convertedBytes(
   return Math.round(vocabulary + layerBytes(formats, bytesPerValue) + rotaryBytesPerToken * contextLength);
 }
 
+/** The same of a model without an output layer; its layer for a score is no larger than a norm. */
+export function poolingModelBytes(
+  { vocabularyValues, rotaryBytesPerToken }: GgufDescription,
+  formats: ConvertedFormats,
+  contextLength: number,
+): { files: number; mapped: number } {
+  const mapped = Math.round(vocabularyValues * embeddingBytesPerValue(formats) + rotaryBytesPerToken * contextLength);
+  return { files: Math.round(mapped + layerBytes(formats, bytesPerValue)), mapped };
+}
+
+/** Bytes that the layers take in memory beside those of the files. */
+export function addedLayerBytes(formats: ConvertedFormats): number {
+  return Math.round(layerBytes(formats, addedBytesPerValue));
+}
+
 function layerBytes({ layers }: ConvertedFormats, perValue: (format: LinearFormat) => number): number {
   return layers.reduce((sum, { format, values }) => sum + values * perValue(format), 0);
 }
@@ -156,7 +187,7 @@ export function decoderSize(found: GgufDescription, formats: ConvertedFormats, c
   };
 }
 
-function storedFormats(header: GgufHeader, { tiedHead, hiddenSize }: DecoderShape): ConvertedFormats {
+function storedFormats(header: GgufHeader, shape: DecoderShape): ConvertedFormats {
   const table = header.tensors.get('token_embd.weight');
   const head = header.tensors.get('output.weight') ?? table;
   if (!table || !head) throw new Error('The file has no embeddings.');
@@ -171,11 +202,12 @@ function storedFormats(header: GgufHeader, { tiedHead, hiddenSize }: DecoderShap
   return {
     layers: countFormats(layers),
     ...formats,
-    sharesTable: tiedHead && canShareTable({ ...formats, keepsValues: exact, hiddenSize }),
+    sharesTable: canShareTable(shape, { ...formats, keepsValues: exact }),
   };
 }
 
-function storedTypes(header: GgufHeader): string {
+/** Types of the matrices by share, the largest first. */
+export function storedTypes(header: GgufHeader): string {
   const bytes = new Map<string, number>();
   for (const tensor of matrices(header)) {
     bytes.set(tensor.type.name, (bytes.get(tensor.type.name) ?? 0) + tensor.bytes);

@@ -9,6 +9,7 @@ import { fitTokenizer } from '../convert/tokenizer/fit-tokenizer.js';
 import { countFormats } from './converted-formats.js';
 import { type GgufDescription, sizesOf } from './gguf-description.js';
 import { pullError } from './pull-error.js';
+import { describeHubPoolingModel, isPoolingFile, type PoolingChoice } from './pooling-model.js';
 
 /** What a checkpoint holds, by its configuration and headers. */
 export interface SafetensorsDescription extends GgufDescription {
@@ -20,10 +21,13 @@ const tokenizerFile = 'tokenizer.json';
 const textPattern =
   /^(?:config|generation_config|tokenizer|tokenizer_config|special_tokens_map|chat_template|model\.safetensors\.index)\.json$|^chat_template\.jinja$/;
 
-/** The weights and texts that a conversion reads. Shards have the names that the index gives them. */
-export async function checkpointFiles(files: ModelFiles): Promise<string[]> {
-  const texts = [...files.names].filter((path) => textPattern.test(path));
-  return [...texts, ...(await weightFiles(files))].sort();
+/** The weights and texts that the conversion of a model reads. Shards have the names that the index gives them. */
+export async function checkpointFiles(
+  files: ModelFiles,
+  { poolingModel }: Pick<SafetensorsDescription, 'poolingModel'>,
+): Promise<string[]> {
+  const isRead = (path: string) => textPattern.test(path) || (poolingModel !== null && isPoolingFile(path));
+  return [...[...files.names].filter(isRead), ...(await weightFiles(files))].sort();
 }
 
 /** True if there are safetensors, and no graph that runs as it is. */
@@ -35,12 +39,17 @@ export function holdsCheckpoint(paths: readonly string[]): boolean {
  * Reads the configuration, the tokenizer and the headers only. Fails with `INVALID_MODEL` for what the converter would refuse too, and
  * with `MODEL_PULL_FAILED` for folders of something else.
  */
-export async function describeSafetensors(files: ModelFiles, where: string): Promise<SafetensorsDescription> {
+export async function describeSafetensors(
+  files: ModelFiles,
+  where: string,
+  choice: PoolingChoice = {},
+): Promise<SafetensorsDescription> {
   requireWholeModel(files, where);
-  const checkpoint = await HubCheckpoint.open(files);
+  const poolingModel = await describeHubPoolingModel(files, { where, choice });
+  const checkpoint = await HubCheckpoint.open(files, poolingModel?.purpose);
   try {
     const { config, hasMxfp4 } = checkpoint;
-    const { shape } = SourceDecoder.open(checkpoint.source);
+    const { shape } = SourceDecoder.open(checkpoint.source, undefined, poolingModel?.purpose);
     fitTokenizer(await readJsonObject(files, tokenizerFile), shape.vocabularySize);
     const stored = checkpoint.stored();
     const sizes = sizesOf(shape, stored.parameters);
@@ -58,9 +67,10 @@ export async function describeSafetensors(files: ModelFiles, where: string): Pro
         ]),
         head: { kind: 'float32' },
         embedding: 'float32',
-        sharesTable: shape.tiedHead,
+        sharesTable: sizes.isTied,
       },
-      hasChatTemplate: await checkHubTemplate(files),
+      hasChatTemplate: poolingModel === null && (await checkHubTemplate(files)),
+      poolingModel,
       ...sizes,
       maxContextLength: stretchedContext(checkpoint.source) ?? shape.contextLength,
       generation: files.names.has(generationFile) ? await readJsonObject(files, generationFile) : {},

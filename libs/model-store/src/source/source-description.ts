@@ -1,11 +1,14 @@
 import type { ManifestSource } from '#model-registry/manifest';
 import type { AdapterDescription } from './adapter-description.js';
 import type { GgufDescription } from './gguf-description.js';
+import type { GgufEncoderDescription } from './gguf-encoder-description.js';
 import type { SafetensorsDescription } from './safetensors-description.js';
 import type { GraphKind } from './hub-files.js';
+import type { EncoderSentence } from './pooling-model.js';
 
 /** Content of a repository, package, folder or file, for the manifest of a new model. */
-export type SourceDescription = GraphDescription | GgufSourceDescription | CheckpointDescription | AdapterDescription;
+export type SourceDescription =
+  GraphDescription | GgufSourceDescription | GgufEncoderSource | CheckpointDescription | AdapterDescription;
 
 interface AnyDescription {
   /** Pinned: an exact commit or SRI, with sizes and sha256 if the source states them. */
@@ -19,6 +22,13 @@ export interface GgufSourceDescription extends AnyDescription {
   gguf: GgufDescription;
   /** Other GGUF models of the source, of which this one was chosen; absent: none. */
   others?: string[];
+}
+
+export interface GgufEncoderSource extends AnyDescription {
+  format: 'gguf-encoder';
+  /** As of a decoder. */
+  others?: string[];
+  encoder: GgufEncoderDescription;
 }
 
 /** A decoder as safetensors with a `config.json`. */
@@ -40,6 +50,8 @@ export interface GraphDescription extends AnyDescription {
   converts?: boolean;
   /** What its authors put in front of texts, by kind of text; empty without such a file. */
   prompts?: Record<string, unknown>;
+  /** Of an encoder. */
+  sentence?: EncoderSentence;
   /** Content of `generation_config.json`, the authors' sampling; empty without one. */
   generation: Record<string, unknown>;
   license: string | null;

@@ -1,5 +1,5 @@
 import { ChoiceField, IntegerField, NumberField, TextField } from '#platform/http';
-import { weightFormats } from '#model-store/reference';
+import { decoderPurposes, sentencePoolings, weightFormats } from '#model-store/reference';
 
 const priceOf = (what: string) => ({ minimum: 0, maximum: 1_000_000, description: `USD per million ${what} tokens.` });
 
@@ -37,6 +37,14 @@ export class InstallModelRequest {
     description: "Context length in tokens; absent: the model's, at most 8192. Not with a manifest.",
   })
   contextLength?: number;
+
+  @ChoiceField(decoderPurposes, { description: 'Of a decoder; absent: what its files say. Not with a manifest.' })
+  purpose?: string;
+
+  @ChoiceField(sentencePoolings, {
+    description: 'Of an embedding model; absent: what its files say. Not with a manifest.',
+  })
+  pooling?: string;
 
   @TextField({ maxLength: 64, description: 'Of a LoRA adapter: the installed model that it changes.' })
   base?: string;

@@ -31,7 +31,8 @@ describe('a request to install a model', () => {
   ])('names %s', (reference) => expect(read({ reference })).toEqual({ reference: reference.trim(), options: {} }));
 
   it('keeps the options that were set', () => {
-    const options = { id: 'own', tier: 'S', weights: 'int8', contextLength: 512, pool: 'local' } as const;
+    const draft = { id: 'own', tier: 'S', weights: 'int8', contextLength: 512 } as const;
+    const options = { ...draft, purpose: 'embedding', pooling: 'last', pool: 'local' } as const;
     expect(read({ reference: 'hf:owner/name', ...options, inputPriceUsd: 0 })).toEqual({
       reference: 'hf:owner/name',
       options: { ...options, inputPriceUsd: 0 },
@@ -52,6 +53,8 @@ describe('a request to install a model', () => {
     ['pool', { pool: 'no such pool' }],
     ['name', { name: 'Stories' }],
     ['weights', { reference: './model.yaml', weights: 'int4' }],
+    ['purpose', { reference: './model.yaml', purpose: 'rerank' }],
+    ['pooling', { reference: './model.yaml', pooling: 'mean' }],
     ['strange', { strange: 1 } as object],
   ])('is refused by its field %s: %j', (field, request) => {
     expect(refusedField(request)).toBe(`INVALID_REQUEST ${field}`);

@@ -12,6 +12,8 @@ const draftOptions = [
   'tier',
   'weights',
   'contextLength',
+  'purpose',
+  'pooling',
   'base',
   'inputPriceUsd',
   'outputPriceUsd',

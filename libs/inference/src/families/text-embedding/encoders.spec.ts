@@ -94,6 +94,36 @@ describe('a model with prefixes', () => {
   });
 });
 
+describe('positions of GTE that are scaled', () => {
+  const { scaling, texts, vectors } = JSON.parse(
+    readFileSync(new URL('__fixtures__/gte-ntk.json', import.meta.url), 'utf8'),
+  ) as { scaling: Record<string, unknown> } & Pick<Reference, 'texts' | 'vectors'>;
+
+  async function convertWith(scaled: Record<string, unknown>): Promise<string> {
+    const [source, folder] = await Promise.all(['ntk-source-', 'ntk-'].map((name) => mkdtemp(join(home, name))));
+    await cp(fixtureOf('tiny-gte'), source as string, { recursive: true });
+    const path = join(source as string, 'config.json');
+    const { rope_parameters: _rope, ...config } = JSON.parse(await readFile(path, 'utf8')) as Record<string, unknown>;
+    const older = { model_type: 'new', architectures: ['NewModel'], rope_theta: 160_000, rope_scaling: scaled };
+    await writeFile(path, JSON.stringify({ ...config, ...older }));
+    await convertTinyEncoder(new URL(`file://${source}/`), folder as string);
+    return folder as string;
+  }
+
+  it('are those of the published models', async () => {
+    const run = await load(await convertWith(scaling));
+    expectClose((await run.embed(texts)).vectors, vectors, texts);
+    await run.engine.close();
+  });
+
+  it.each([
+    [{ type: 'ntk', factor: 8, mixed_b: 0.3 }, 'scaled by another NTK'],
+    [{ type: 'linear', factor: 2 }, 'its rotary positions are scaled'],
+  ])('are refused where they are scaled otherwise: %j', async (other, problem) => {
+    await expect(convertWith(other)).rejects.toThrow(problem);
+  });
+});
+
 /** Settings by which the same weights are published too. */
 const otherSettings: [model: string, rename: (config: Record<string, unknown>) => Record<string, unknown>][] = [
   [

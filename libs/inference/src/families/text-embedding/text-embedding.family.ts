@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { PlatformError } from '#common';
 import {
   batchLimits,
   EmbeddingEngine,
@@ -8,7 +9,7 @@ import {
   readSentenceSettings,
   SentenceEncoder,
 } from '../../embedding/index.js';
-import type { EngineLoader } from '../../contract/engine-loader.js';
+import type { EngineLoader, HostLoadOptions } from '../../contract/engine-loader.js';
 import { openGraph } from '../../runtime/open-graph.js';
 import { SentenceTokenizer } from '../../text/index.js';
 
@@ -20,19 +21,23 @@ const probes = [
 ];
 
 /**
- * BERT-like encoders in the sentence-transformers layout, exported to ONNX. Inputs and outputs are found in the graph;
- * pooling and normalisation in the files beside it. Options: `pooling` (`mean`, `cls`, `last`, `max`), `normalize`,
- * `batchTokens`.
+ * BERT-like encoders in the sentence-transformers layout, exported to ONNX, and decoders converted to embedding models. Inputs
+ * and outputs are found in the graph; pooling and normalisation in the files beside it. Options: `pooling` (`mean`, `cls`,
+ * `last`, `max`) of graphs that return the vectors of tokens, `normalize`, `endToken` (the token that ends every text, where
+ * the tokenizer does not add it), `batchTokens`.
  */
 export const loadTextEmbeddingFamily: EngineLoader = async (options, sink) => {
-  const { directory, graphFile, providers, intraOpThreads, slots } = options;
+  const { directory, graphFile, familyOptions, providers, intraOpThreads, slots } = options;
   const [tokenizer, settings, maxTokens] = await Promise.all([
-    SentenceTokenizer.load(directory),
+    SentenceTokenizer.load(directory, endTokenOf(familyOptions)),
     readSentenceSettings(options),
     longestText(options),
   ]);
   const session = await openGraph({ modelPath: join(directory, graphFile), providers, intraOpThreads });
   const encoder = new SentenceEncoder(session, settings, tokenizer.padId);
+  if (encoder.poolsItself && familyOptions.pooling !== undefined) {
+    throw new PlatformError('INVALID_MANIFEST', 'familyOptions.pooling has no effect: the graph pools by itself.');
+  }
   const rows = probes
     .map((text) => tokenizer.encode(text, maxTokens))
     .flatMap((each) => ('ids' in each ? [each.ids] : []));
@@ -57,3 +62,9 @@ export const loadTextEmbeddingFamily: EngineLoader = async (options, sink) => {
     warmUp: { task: embeddingTask, input: { texts: probes.slice(0, 1), dimensions: null } },
   };
 };
+
+function endTokenOf({ endToken }: HostLoadOptions['familyOptions']): string | null {
+  if (endToken === undefined) return null;
+  if (typeof endToken === 'string' && endToken !== '') return endToken;
+  throw new PlatformError('INVALID_MANIFEST', 'familyOptions.endToken must be the text of a token.');
+}

@@ -8,7 +8,7 @@ import { maxRerankTokens, quoteRerank } from '../contract/rerank.meter.js';
 import { RerankRequest } from '../contract/rerank.request.js';
 import type { RerankResponse } from '../contract/rerank.response.js';
 import { rerankDocument } from './rerank.document.js';
-import { normalizeRerank, rerankMembers } from './rerank.normalizer.js';
+import { normalizeRerank, promptOf, rerankMembers } from './rerank.normalizer.js';
 import { presentRerank, ScoreCollector } from './rerank.presenter.js';
 
 @Controller()
@@ -23,9 +23,10 @@ export class RerankController {
   ): Promise<RerankResponse> {
     const opened = await this.pipeline.open(http, { name: body.model, type: 'rerank' });
     const { maxInputTokens } = rerankMembers(opened.manifest);
-    const payload = normalizeRerank(body);
+    const prompt = promptOf(opened.manifest);
+    const payload = normalizeRerank(body, prompt);
     const limited = await opened.limit();
-    const limits = { maxInputTokens, pricing: limited.price.pricing };
+    const limits = { maxInputTokens, pricing: limited.price.pricing, prompt };
     const bounds = { ...noTokens, promptTokens: maxRerankTokens(payload, limits) };
     const jobSpec = { definition: rerankJob, payload, bounds, amountNano: quoteRerank(payload, limits) };
     const { collected, usage } = await limited.collect(jobSpec, () => new ScoreCollector(payload.documents.length));

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { validateBody } from '#platform/validation';
 import { RerankRequest } from '../contract/rerank.request.js';
-import { normalizeRerank } from './rerank.normalizer.js';
+import { normalizeRerank, promptOf } from './rerank.normalizer.js';
 
 function read(body: object) {
   return validateBody(RerankRequest, { model: 'm', query: 'q', ...body });
@@ -48,5 +48,18 @@ describe('a rerank request', () => {
     const body = read({ documents: [{ text: 'a' }, 'b'], max_tokens_per_doc: 64 });
     expect(normalizeRerank(body)).toEqual({ query: 'q', documents: ['a', 'b'], maxTokensPerDocument: 64 });
     expect(normalizeRerank(read({ documents: ['a'] })).maxTokensPerDocument).toBeNull();
+  });
+
+  it('has an instruction only for models whose prompt has a place for it', () => {
+    const body = read({ documents: ['a'], instruction: 'Find boats.' });
+    const options = { template: '{instruction} {query} {document}', instruction: 'Find.' };
+    expect(normalizeRerank(body, promptOf({ familyOptions: options }))).toMatchObject({ instruction: 'Find boats.' });
+    expect(normalizeRerank(read({ documents: ['a'] }), promptOf({ familyOptions: options }))).not.toHaveProperty(
+      'instruction',
+    );
+    for (const familyOptions of [undefined, { template: '{query} {document}' }]) {
+      expect(() => normalizeRerank(body, promptOf({ familyOptions }))).toThrow('This model reads no instruction.');
+    }
+    expect(() => read({ documents: ['a'], instruction: '' })).toThrow(/longer than or equal to 1/);
   });
 });

@@ -18,6 +18,11 @@ describe('the price of reranking', () => {
     const documents = ['a'.repeat(10), 'a'.repeat(10_000)];
     expect(maxRerankTokens({ query, documents, maxTokensPerDocument: null }, limits)).toBe(14 * 11 + 16 + 512);
     expect(maxRerankTokens({ query, documents, maxTokensPerDocument: 5 }, limits)).toBe(2 * (4 * 11 + 16 + 5));
+    const prompt = { template: '{instruction}{query}{document}', instruction: 'abc' };
+    const texts = { query, documents: documents.slice(0, 1), maxTokensPerDocument: null };
+    const large = { ...limits, maxInputTokens: 5_000, prompt };
+    expect(maxRerankTokens(texts, large)).toBe((14 + 17 + 3) * 11 + 16);
+    expect(maxRerankTokens({ ...texts, instruction: 'abcde' }, large)).toBe((14 + 17 + 5) * 11 + 16);
     const free = { maxInputTokens: 512, pricing: null };
     expect(quoteRerank({ query, documents, maxTokensPerDocument: null }, free)).toBe(0n);
   });

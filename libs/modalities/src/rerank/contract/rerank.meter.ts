@@ -12,23 +12,41 @@ export interface PricedLimits {
   /** Longest pair of query and document in tokens; a longer document is cut. */
   maxInputTokens: number;
   pricing: Pricing | null;
+  /** What the model reads around every pair; absent: some special tokens. */
+  prompt?: RerankPrompt;
 }
+
+/** The prompt of a reranker that is a decoder. */
+export interface RerankPrompt {
+  /** Its places for query and document are counted as text. */
+  template: string;
+  /** What makes a document relevant, unless the request says it. */
+  instruction: string;
+}
+
+/** Stands in a template for the instruction. */
+export const instructionPlace = '{instruction}';
 
 /** A token is at least one byte of the normalized text, and NFKC normalization expands a byte to at most 11. */
 const maxTokensPerByte = 11;
 /** Tokens a model may put around a pair. */
 const maxTokensAround = 16;
 
-type RankedInput = Pick<RerankJobPayload, 'query' | 'documents' | 'maxTokensPerDocument'>;
+type RankedInput = Pick<RerankJobPayload, 'query' | 'documents' | 'maxTokensPerDocument' | 'instruction'>;
 
 /** Returns the maximum number of tokens that the model reads. */
 export function maxRerankTokens(
-  { query, documents, maxTokensPerDocument }: RankedInput,
-  { maxInputTokens }: PricedLimits,
+  { query, documents, maxTokensPerDocument, instruction }: RankedInput,
+  { maxInputTokens, prompt }: PricedLimits,
 ): number {
   const cut = maxTokensPerDocument ?? Infinity;
-  const ofQuery = tokensOf(query) + maxTokensAround;
+  const around = prompt === undefined ? 0 : tokensOf(filled(prompt, instruction));
+  const ofQuery = tokensOf(query) + maxTokensAround + around;
   return documents.reduce((sum, each) => sum + Math.min(maxInputTokens, ofQuery + Math.min(cut, tokensOf(each))), 0);
+}
+
+function filled({ template, instruction }: RerankPrompt, other: string | null | undefined): string {
+  return template.replaceAll(instructionPlace, () => other ?? instruction);
 }
 
 function tokensOf(text: string): number {

@@ -66,6 +66,16 @@ export class RerankRequest {
   })
   documents!: RerankDocumentField[];
 
+  @TextField({
+    minLength: 1,
+    maxLength: 4096,
+    description:
+      'What makes a document relevant, in a sentence. Only for rerankers that read an instruction; others refuse it. ' +
+      'Default: the instruction of the model.',
+    example: 'Given a question of a sailor, retrieve passages that answer it',
+  })
+  instruction?: string;
+
   @IntegerField({ minimum: 1, description: 'Maximum number of results. Without it, every document has one.' })
   top_n?: number;
 

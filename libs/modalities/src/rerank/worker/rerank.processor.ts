@@ -11,8 +11,13 @@ export class RerankProcessor {
   /** Rejects with the host's `PlatformError`. A cancelled job resolves, with the tokens that were computed. */
   async process({ envelope, signal, replies }: RunningJob<RerankJobPayload>): Promise<JobReport> {
     const startedAt = performance.now();
-    const { query, documents, maxTokensPerDocument } = envelope.payload;
-    const input: RerankInput = { query, documents, maxTokensPerDocument: maxTokensPerDocument ?? null };
+    const { query, documents, maxTokensPerDocument, instruction } = envelope.payload;
+    const input: RerankInput = {
+      query,
+      documents,
+      maxTokensPerDocument: maxTokensPerDocument ?? null,
+      ...(instruction !== undefined && { instruction }),
+    };
     const request = { id: envelope.requestId, task: rerankTask, input };
     const { cancelled, output } = await this.runner.runTask(request, {
       signal,

@@ -1,6 +1,6 @@
 import { bytesOf, GraphBuilder, type OnnxGraph, type ValueName } from '../../onnx/index.js';
 import type { WeightSource } from '../decoder/index.js';
-import { type ClassifierHead, emitClassifierHead } from './classifier-head.js';
+import { emitEncoderHead, type EncoderHead } from './encoder-head.js';
 import { EncoderParts } from './encoder-parts.js';
 import { emitRelativeBias } from './relative-bias.js';
 
@@ -54,10 +54,10 @@ export interface BertInputs {
 
 /**
  * Builds the encoder as one graph: `input_ids`, `attention_mask` and, where the model takes them, `token_type_ids` to
- * `last_hidden_state`, without the pooler, which sentence encoders do not use; with a head to `logits`. Attention and
- * activations are onnxruntime's fused kernels.
+ * `last_hidden_state`, without the pooler, which sentence encoders do not use; with a head to `logits` or `sentence_embedding`.
+ * Attention and activations are onnxruntime's fused kernels.
  */
-export function emitBertEncoder(shape: BertShape, weights: BertWeights, head: ClassifierHead | null = null): OnnxGraph {
+export function emitBertEncoder(shape: BertShape, weights: BertWeights, head: EncoderHead | null = null): OnnxGraph {
   const builder = new GraphBuilder('bert');
   const sizes = ['batch', 'sequence'];
   const ids = builder.input('input_ids', 'int64', sizes);
@@ -67,8 +67,11 @@ export function emitBertEncoder(shape: BertShape, weights: BertWeights, head: Cl
   if (output !== undefined) builder.output(output, 'float32', [...sizes, shape.hiddenSize]);
   const hidden = emitBertLayers(builder, { shape, weights }, { ids, mask, types, output });
   if (head === null) return builder.build();
-  const parts = new EncoderParts(builder, weights.source, shape.epsilon);
-  emitClassifierHead(parts, head, { hidden, mask, size: shape.hiddenSize });
+  emitEncoderHead(new EncoderParts(builder, weights.source, shape.epsilon), head, {
+    hidden,
+    mask,
+    size: shape.hiddenSize,
+  });
   return builder.build();
 }
 

@@ -1,3 +1,4 @@
+import type { WeightSource } from '../decoder/index.js';
 import { InputFile } from '../input-file.js';
 import { invalidFile } from '../invalid-file.js';
 import type { BertLayerNames, BertShape, BertWeights } from './bert-encoder.js';
@@ -66,30 +67,50 @@ const kinds: Record<string, BertKind> = {
 /** Model types that are built like BERT. */
 export const bertTypes: readonly string[] = Object.keys(kinds);
 
-/** The weights of an encoder, to be closed by the caller, its shape, and its classifier if it has one. */
-export interface BertFiles {
+/** The tensors of an encoder by their names in PyTorch. */
+export interface EncoderTensors extends WeightSource {
+  has(name: string): boolean;
+  /** Throws `INVALID_MODEL` if it does not exist. */
+  shapeOf(name: string): readonly number[];
+}
+
+/** The weights of an encoder, its shape, and its classifier if it has one. */
+export interface BertModel<Source extends EncoderTensors> {
   shape: BertShape;
   head: ClassifierHead | null;
-  weights: BertWeights & { source: SafetensorsFile };
+  weights: BertWeights & { source: Source };
 }
+
+/** The caller closes the weights. */
+export type BertFiles = BertModel<SafetensorsFile>;
 
 /**
  * Opens `model.safetensors` or its shards, and reads `config.json` of one of the types. Throws `INVALID_MODEL` if they do not match.
  */
 export async function openBertFiles(files: ModelFiles, types: readonly string[] = ['bert']): Promise<BertFiles> {
   const settings = new EncoderSettings(await readJsonObject(files, configFile));
-  const kind = kindOf(settings, types);
-  const shape = shapeOf(settings, kind);
+  shapeOf(settings, kindOf(settings, types));
   const source = await SafetensorsFile.of(files);
   try {
-    const prefix = findPrefix(source, ['', kind.prefix], 'embeddings.word_embeddings.weight');
-    checkSizes(source, tableSizes(shape, prefix, settings));
-    const head = settings.isClassifier ? headOf(source, kind.head(prefix), shape.hiddenSize) : null;
-    return { shape, head, weights: { source, prefix } };
+    return readBert(settings, source, types);
   } catch (error) {
     await source.close();
     throw error;
   }
+}
+
+/** Reads shape and names only. Throws `INVALID_MODEL` if tensors and settings do not match. */
+export function readBert<Source extends EncoderTensors>(
+  settings: EncoderSettings,
+  source: Source,
+  types: readonly string[] = bertTypes,
+): BertModel<Source> {
+  const kind = kindOf(settings, types);
+  const shape = shapeOf(settings, kind);
+  const prefix = findPrefix(source, ['', kind.prefix], 'embeddings.word_embeddings.weight');
+  checkSizes(source, tableSizes(shape, prefix, settings));
+  const head = settings.isClassifier ? headOf(source, kind.head(prefix), shape.hiddenSize) : null;
+  return { shape, head, weights: { source, prefix } };
 }
 
 /** Reads a JSON file of the input. Throws `INVALID_MODEL` if it is missing or not JSON. */
@@ -133,7 +154,7 @@ function shapeOf(settings: EncoderSettings, kind: BertKind): BertShape {
 
 /** The head of most cross-encoders: a dense layer with tanh over the first token, then the score. */
 function headOf(
-  source: SafetensorsFile,
+  source: EncoderTensors,
   { dense, output }: Pick<ClassifierHead, 'dense' | 'output'>,
   size: number,
 ): ClassifierHead {
@@ -150,7 +171,7 @@ function headOf(
 }
 
 /** Throws `INVALID_MODEL` for a classifier with several classes: only a score is an order of documents. */
-export function checkOneScore(source: SafetensorsFile, output: string, size: number): void {
+export function checkOneScore(source: EncoderTensors, output: string, size: number): void {
   const found = source.shapeOf(`${output}.weight`);
   if (found.join() === `1,${size}`) return;
   const reason = `${output}.weight is [${found.join(', ')}]: a classifier with ${found[0] ?? 0} classes, where rerankers have one score`;
@@ -158,7 +179,7 @@ export function checkOneScore(source: SafetensorsFile, output: string, size: num
 }
 
 /** Returns the first prefix under which a tensor is there. Throws `INVALID_MODEL` if there is none. */
-export function findPrefix(weights: SafetensorsFile, prefixes: readonly string[], name: string): string {
+export function findPrefix(weights: EncoderTensors, prefixes: readonly string[], name: string): string {
   const prefix = prefixes.find((each) => weights.has(each + name));
   if (prefix === undefined) throw invalidFile(weightsFile, `it has no ${name}`);
   return prefix;
@@ -179,7 +200,7 @@ function tableSizes(shape: BertShape, prefix: string, settings: EncoderSettings)
 }
 
 /** Checks sizes, because a file of another model would convert silently and return wrong vectors. */
-export function checkSizes(weights: SafetensorsFile, sizes: Record<string, number[]>): void {
+export function checkSizes(weights: EncoderTensors, sizes: Record<string, number[]>): void {
   for (const [name, expected] of Object.entries(sizes)) {
     const found = weights.shapeOf(name);
     if (found.join() === expected.join()) continue;

@@ -1,7 +1,7 @@
 import { onnxDataTypeCode } from '../../onnx/onnx-types.js';
 import { bytesOf, GraphBuilder, type OnnxGraph, type ValueName } from '../../onnx/index.js';
 import type { WeightSource } from '../decoder/index.js';
-import { type ClassifierHead, emitClassifierHead } from './classifier-head.js';
+import { emitEncoderHead, type EncoderHead } from './encoder-head.js';
 import { type EncoderActivation, EncoderParts } from './encoder-parts.js';
 
 /** A linear layer inside a tensor that may hold several. */
@@ -46,6 +46,8 @@ export interface RotaryShape {
   normsFirst: boolean;
   /** Base of the rotary frequencies, by layer. */
   bases: number[];
+  /** Of all frequencies; absent: 1. */
+  frequencyDivisor?: number;
   /** How far a token looks to either side, by layer; null: everywhere. */
   windows: (number | null)[];
   epsilon: number;
@@ -63,13 +65,13 @@ export interface RotaryWeights {
 const masked = -10_000;
 
 /**
- * Builds the encoder as one graph: `input_ids`, `attention_mask` to `last_hidden_state`, or with a head to `logits`.
+ * Builds the encoder as one graph: `input_ids`, `attention_mask` to `last_hidden_state`, or with a head to `logits` or `sentence_embedding`.
  * Biases are added where the file has them.
  */
 export function emitRotaryEncoder(
   shape: RotaryShape,
   weights: RotaryWeights,
-  head: ClassifierHead | null = null,
+  head: EncoderHead | null = null,
 ): OnnxGraph {
   const builder = new GraphBuilder('encoder');
   const sizes = ['batch', 'sequence'];
@@ -79,7 +81,7 @@ export function emitRotaryEncoder(
   if (output !== undefined) builder.output(output, 'float32', [...sizes, shape.hiddenSize]);
   const emitter = new RotaryEmitter(builder, shape, weights);
   const hidden = emitter.emit(ids, mask, output);
-  if (head !== null) emitClassifierHead(emitter.parts, head, { hidden, mask, size: shape.hiddenSize });
+  if (head !== null) emitEncoderHead(emitter.parts, head, { hidden, mask, size: shape.hiddenSize });
   return builder.build();
 }
 
@@ -224,13 +226,13 @@ class RotaryEmitter {
   }
 
   private rotation(base: number, index: number): [cosines: ValueName, sines: ValueName] {
-    const { positions, hiddenSize, heads } = this.shape;
+    const { positions, hiddenSize, heads, frequencyDivisor = 1 } = this.shape;
     const half = hiddenSize / heads / 2;
     const table = (name: string, wave: (angle: number) => number): ValueName =>
       this.builder.weight(`rotary_${index}.${name}`, 'float32', [positions, half], () =>
         bytesOf(
           Float32Array.from({ length: positions * half }, (_, cell) =>
-            wave(Math.floor(cell / half) * base ** (-(cell % half) / half)),
+            wave((Math.floor(cell / half) * base ** (-(cell % half) / half)) / frequencyDivisor),
           ),
         ),
       );

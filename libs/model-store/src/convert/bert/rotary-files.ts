@@ -1,6 +1,6 @@
 import type { ModelFiles } from '../safetensors/model-files.js';
 import type { ClassifierHead } from './classifier-head.js';
-import { checkOneScore, checkSizes, findPrefix } from './bert-files.js';
+import { checkOneScore, checkSizes, type EncoderTensors, findPrefix } from './bert-files.js';
 import type { EncoderSettings } from './encoder-config.js';
 import type { RotaryNames, RotaryShape, RotaryWeights } from './rotary-encoder.js';
 import { SafetensorsFile } from './safetensors-file.js';
@@ -47,7 +47,8 @@ const modernNames: RotaryNames = {
   finalNorm: 'final_norm',
 };
 
-type Variant = Pick<RotaryShape, 'typeTable' | 'normsFirst' | 'bases' | 'windows' | 'activation' | 'epsilon'>;
+type Variant = Pick<RotaryShape, 'typeTable' | 'normsFirst' | 'bases' | 'windows' | 'activation' | 'epsilon'> &
+  Partial<Pick<RotaryShape, 'frequencyDivisor'>>;
 
 /** How one kind of these models differs from the others. */
 interface RotaryKind {
@@ -77,14 +78,20 @@ const poolerHead: RotaryKind['head'] = (_settings, prefix) => ({
 const gte: RotaryKind = {
   prefixes: ['new.', 'gte.'],
   names: gteNames,
-  variant: (settings, layers) => ({
-    typeTable: settings.number(0, 'type_vocab_size') > 0 ? typeTable : null,
-    normsFirst: false,
-    bases: repeated(ropeBase(settings, 160_000, 'rope_theta'), layers),
-    windows: repeated(null, layers),
-    activation: settings.activation(['gelu', 'gelu-tanh', 'silu'], 'hidden_act'),
-    epsilon: settings.number(1e-12, 'layer_norm_eps'),
-  }),
+  variant: (settings, layers) => {
+    if (settings.config['logn_attention_scale'] === true) throw settings.refuse('its attention grows with the text');
+    const factor = ntkFactor(settings);
+    const headSize = settings.size('hiddenSize', 'hidden_size') / settings.size('heads', 'num_attention_heads');
+    return {
+      typeTable: settings.number(0, 'type_vocab_size') > 0 ? typeTable : null,
+      normsFirst: false,
+      bases: repeated(factor * ropeBase(settings, 160_000, 'rope_theta'), layers),
+      frequencyDivisor: factor ** (2 / headSize),
+      windows: repeated(null, layers),
+      activation: settings.activation(['gelu', 'gelu-tanh', 'silu'], 'hidden_act'),
+      epsilon: settings.number(1e-12, 'layer_norm_eps'),
+    };
+  },
   head: poolerHead,
 };
 
@@ -138,29 +145,45 @@ const kinds: Record<string, RotaryKind> = { gte, new: gte, nomic_bert: nomic, mo
 /** Model types with rotary positions. */
 export const rotaryTypes: readonly string[] = Object.keys(kinds);
 
-/** The weights of an encoder, to be closed by the caller, its shape, and its classifier if it has one. */
-export interface RotaryFiles {
+/** The weights of an encoder, its shape, and its classifier if it has one. */
+export interface RotaryModel<Source extends EncoderTensors> {
   shape: RotaryShape;
   head: ClassifierHead | null;
-  weights: RotaryWeights & { source: SafetensorsFile };
+  weights: RotaryWeights & { source: Source };
 }
+
+/** The caller closes the weights. */
+export type RotaryFiles = RotaryModel<SafetensorsFile>;
 
 /** Opens `model.safetensors` of one of these types. Throws `INVALID_MODEL` if it does not match the settings. */
 export async function openRotaryFiles(files: ModelFiles, settings: EncoderSettings): Promise<RotaryFiles> {
-  const kind = kinds[settings.type];
-  if (kind === undefined) throw settings.refuse(`its model_type is ${settings.type}`);
-  const shape = shapeOf(settings, kind);
+  shapeOf(settings, kindOf(settings));
   const source = await SafetensorsFile.of(files);
   try {
-    const { names } = kind;
-    const prefix = findPrefix(source, ['', ...kind.prefixes], `${names.words}.weight`);
-    checkSizes(source, tensorSizes(shape, prefix));
-    const head = settings.isClassifier ? headOf(source, kind.head(settings, prefix), shape.hiddenSize) : null;
-    return { shape, head, weights: { source, prefix } };
+    return readRotary(settings, source);
   } catch (error) {
     await source.close();
     throw error;
   }
+}
+
+/** Reads shape and names only. Throws `INVALID_MODEL` if tensors and settings do not match. */
+export function readRotary<Source extends EncoderTensors>(
+  settings: EncoderSettings,
+  source: Source,
+): RotaryModel<Source> {
+  const kind = kindOf(settings);
+  const shape = shapeOf(settings, kind);
+  const prefix = findPrefix(source, ['', ...kind.prefixes], `${kind.names.words}.weight`);
+  checkSizes(source, tensorSizes(shape, prefix));
+  const head = settings.isClassifier ? headOf(source, kind.head(settings, prefix), shape.hiddenSize) : null;
+  return { shape, head, weights: { source, prefix } };
+}
+
+function kindOf(settings: EncoderSettings): RotaryKind {
+  const kind = Object.hasOwn(kinds, settings.type) ? kinds[settings.type] : undefined;
+  if (kind === undefined) throw settings.refuse(`its model_type is ${settings.type}`);
+  return kind;
 }
 
 function shapeOf(settings: EncoderSettings, { names, variant }: RotaryKind): RotaryShape {
@@ -193,7 +216,7 @@ function tensorSizes(shape: RotaryShape, prefix: string): Record<string, number[
 }
 
 function headOf(
-  source: SafetensorsFile,
+  source: EncoderTensors,
   { norm, ...head }: ReturnType<RotaryKind['head']>,
   size: number,
 ): ClassifierHead {
@@ -213,12 +236,34 @@ function localLayers({ config }: EncoderSettings, layers: number): boolean[] {
   return Array.from({ length: layers }, (_, layer) => layer % Number(every) !== 0);
 }
 
+/** Model types whose positions may have it. */
+const ntkTypes = ['gte', 'new'];
+
+/** Returns the factor of the static scaling by which a context of GTE was stretched; 1 without one. */
+function ntkFactor(settings: EncoderSettings): number {
+  const { type, factor, mixed } = scalingOf(settings.config);
+  if (type !== 'ntk') return 1;
+  if (typeof factor === 'number' && factor >= 1 && (mixed === undefined || mixed === null)) return factor;
+  throw settings.refuse('its rotary positions are scaled by another NTK than a factor');
+}
+
+/** The newer files have it beside the base, the older ones under a name of its own. */
+function scalingOf({ rope_parameters: given, rope_scaling: scaling }: EncoderSettings['config']) {
+  const object = [scaling, given].find((each) => typeof each === 'object' && each !== null);
+  const { type, rope_type: kind = type, factor, mixed_b: mixed } = (object ?? {}) as Record<string, unknown>;
+  return { type: kind, factor, mixed };
+}
+
 /** Returns the base of rotary frequencies. Throws `INVALID_MODEL` for positions that are scaled. */
 function ropeBase(settings: EncoderSettings, otherwise: number, name: string, layerType?: string): number {
   const { rope_parameters: given, rope_scaling: scaling } = settings.config;
   const parameters = layerType === undefined ? given : (given as Record<string, unknown> | undefined)?.[layerType];
   const { rope_theta: base, rope_type: type } = (parameters ?? {}) as { rope_theta?: unknown; rope_type?: unknown };
-  if (type !== undefined && type !== 'default') throw settings.refuse(`its rotary positions are ${String(type)}`);
-  if (typeof scaling === 'object' && scaling !== null) throw settings.refuse('its rotary positions are scaled');
+  const isNtk = ntkTypes.includes(settings.type) && scalingOf(settings.config).type === 'ntk';
+  if (type !== undefined && type !== 'default' && !isNtk) {
+    throw settings.refuse(`its rotary positions are ${String(type)}`);
+  }
+  if (typeof scaling === 'object' && scaling !== null && !isNtk)
+    throw settings.refuse('its rotary positions are scaled');
   return typeof base === 'number' ? base : settings.number(otherwise, name);
 }

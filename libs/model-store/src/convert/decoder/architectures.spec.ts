@@ -9,7 +9,11 @@ import { architectures } from './architectures.js';
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '../../../../..');
 const page = readFileSync(join(root, 'docs/reference/model-architectures.md'), 'utf8');
-const fixtures = join(root, 'libs/inference/src/families/decoder/__fixtures__/architectures');
+const families = join(root, 'libs/inference/src/families');
+/** Of models that write text, and of embedding models. */
+const fixtures = ['decoder/__fixtures__/architectures', 'text-embedding/__fixtures__/gguf'].map((folder) =>
+  join(families, folder),
+);
 
 describe('architectures', () => {
   it('are the rows of the table in docs/reference/model-architectures.md', () => {
@@ -18,14 +22,15 @@ describe('architectures', () => {
   });
 
   it('each have a model with known answers', async () => {
-    const files = readdirSync(fixtures).filter((name) => name.endsWith('.gguf'));
-    const covered = await Promise.all(files.map(architectureOf));
+    const files = fixtures.flatMap((folder) => readdirSync(folder).map((name) => ({ folder, name })));
+    const models = files.filter(({ name }) => name.endsWith('.gguf'));
+    const covered = await Promise.all(models.map(architectureOf));
     expect(Object.keys(architectures).filter((name) => !covered.includes(name))).toEqual([]);
   });
 });
 
-async function architectureOf(name: string): Promise<string> {
-  const file = await InputFile.open(fixtures, name);
+async function architectureOf({ folder, name }: { folder: string; name: string }): Promise<string> {
+  const file = await InputFile.open(folder, name);
   try {
     return new GgufMetadata(name, (await readGgufHeader(file)).metadata).text('general.architecture');
   } finally {

@@ -42,6 +42,8 @@ export interface Architecture {
    * that has windows.
    */
   unrotated?: { every: number } | 'whole-context' | 'beside-windows';
+  /** Every token sees the whole text: the model gives embeddings, and writes none. */
+  bidirectional?: true;
   /** Present: the model may have experts, or must have them. */
   experts?: 'allowed' | 'required';
   /** One expert more computes every token; `weighted`: times a sigmoid of its own router. */
@@ -200,6 +202,18 @@ export const architectures: Readonly<Record<string, Architecture>> = {
     attentionScale: scaleOfLargest(62),
     wholeContextEvery: 6,
     windowRotary: { base: 10000 },
+  },
+  'gemma-embedding': {
+    models: 'EmbeddingGemma (embeddings)',
+    modelType: 'gemma3_text',
+    className: 'Gemma3TextModel',
+    rotaryPairs: 'halves',
+    activation: 'gelu-tanh',
+    scaledEmbedding: true,
+    normPlacement: 'both',
+    wholeContextEvery: 6,
+    windowRotary: { base: 10000 },
+    bidirectional: true,
   },
   glm4: {
     models: 'GLM 4 (0414)',

@@ -27,6 +27,8 @@ export interface DecoderShape {
   parallelResidual: boolean;
   /** Tied weights: the output layer is the embedding table. */
   tiedHead: boolean;
+  /** The model writes no text, so its output layer is not read. */
+  headless?: true;
   /** Factors; absent: 1. `residual` is of what a layer's halves add to the residual stream. */
   scales?: { embedding?: number; residual?: number; logits?: number };
   /** Logits become `cap * tanh(logits / cap)`. */
@@ -71,6 +73,8 @@ export interface AttentionShape {
   softCap?: number;
   /** A learned score per head that takes weight from the tokens (gpt-oss). */
   sinks?: boolean;
+  /** Tokens see those behind them as well, in a window on both sides. */
+  bidirectional?: true;
   /** Layers whose tokens see themselves and the `size - 1` tokens before them; `rotary` is theirs. */
   window?: { size: number; layers: readonly boolean[]; rotary: RotaryShape };
   /** Queries grow by `1 + scale * log(1 + floor(position / length))`, against flat attention over many tokens. */

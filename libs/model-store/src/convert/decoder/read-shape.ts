@@ -1,5 +1,6 @@
 import { invalidFile } from '../invalid-file.js';
 import type { Architecture } from './architectures.js';
+import { type DecoderPurpose, scoreTensor } from './decoder-purpose.js';
 import type { AttentionShape, DecoderShape, ExpertShape, FeedForwardShape, RotaryShape } from './decoder-shape.js';
 import type { DecoderSource } from './decoder-source.js';
 import { countLayers, readMixers } from './read-mixers.js';
@@ -10,13 +11,26 @@ const uncomputed = ['attention.max_alibi_bias', 'attention.clamp_kqv', 'router_l
 /** The same for those that change nothing where they are 1. */
 const uncomputedAboveOne = ['expert_group_count', 'interleave_moe_layer_step'];
 
+export interface ShapeOptions {
+  /** Shortens the context of the file, or stretches it where the rotation allows that. */
+  contextLength?: number;
+  purpose: DecoderPurpose;
+}
+
 /** Reads everything but the weights. Fails with `INVALID_MODEL` naming the key of what cannot be computed. */
-export function readDecoderShape(source: DecoderSource, architecture: Architecture, chosen?: number): DecoderShape {
+export function readDecoderShape(
+  source: DecoderSource,
+  architecture: Architecture,
+  { contextLength, purpose }: ShapeOptions,
+): DecoderShape {
   const { parameters, tensors } = source;
-  const sizes = readSizes(source, architecture, chosen);
+  const sizes = readSizes(source, architecture, contextLength);
   const { layers, headSize, mixers } = sizes;
   refuseUncomputed(source, headSize);
+  const bidirectional = readDirection(source, architecture, purpose);
   const rotary = readRotary(source, architecture, sizes);
+  const attention = readAttention(source, architecture, { ...sizes, rotary });
+  if (purpose !== 'text') refuseTextOnly(source, { mixers, attention });
   const has = (name: string) => tensors.has(name);
   const attending = `blk.${mixers?.indexOf(null) ?? 0}`;
   const layerNorms = architecture.layerNorms ?? false;
@@ -33,7 +47,7 @@ export function readDecoderShape(source: DecoderSource, architecture: Architectu
     norm: { kind: layerNorms ? 'layer' : 'rms', epsilon: parameters.number(epsilon), bias: false },
     normPlacement: architecture.normPlacement ?? 'before',
     rotary,
-    attention: readAttention(source, architecture, { ...sizes, rotary }),
+    attention: { ...attention, ...bidirectional },
     mixers,
     feedForward,
     queryKeyNorm: has(`${attending}.attn_q_norm.weight`) ? (architecture.queryKeyNorm ?? 'head') : 'none',
@@ -46,6 +60,7 @@ export function readDecoderShape(source: DecoderSource, architecture: Architectu
     },
     parallelResidual: architecture.parallelResidual ?? false,
     tiedHead: !has('output.weight'),
+    ...(isHeadless(source, purpose) && { headless: true }),
     scales: readScales(source, architecture, sizes.hiddenSize),
     logitSoftCap: positive(parameters.number('final_logit_softcapping', architecture.softCaps?.logits ?? 0)),
   };
@@ -86,9 +101,38 @@ function refuseUncomputed({ parameters, fileName, architecture }: DecoderSource,
     const value = parameters.number(key, 1);
     if (value > 1) refuse(key, value);
   }
-  if (!parameters.flag('attention.causal', true)) refuse('attention.causal', false);
   const valueLength = parameters.size('attention.value_length', headSize);
   if (valueLength !== headSize) refuse('attention.value_length', `${valueLength} beside keys of ${headSize}`);
+}
+
+/** A file of a reranker may hold the score as a layer of its own. */
+function isHeadless({ tensors }: DecoderSource, purpose: DecoderPurpose): boolean {
+  return purpose === 'embedding' || (purpose === 'rerank' && tensors.has(scoreTensor));
+}
+
+/** Text is written forwards. Only a model that reads may look at later tokens. */
+function readDirection(
+  { parameters, fileName, architecture: name }: DecoderSource,
+  architecture: Architecture,
+  purpose: DecoderPurpose,
+): Pick<AttentionShape, 'bidirectional'> {
+  const isCausal = parameters.flag('attention.causal', architecture.bidirectional !== true);
+  if (isCausal) return {};
+  if (purpose !== 'text') return { bidirectional: true };
+  throw invalidFile(fileName, `its \`${name}.attention.causal\` is false, which is not computed here`);
+}
+
+/** Layers whose output is computed while text is written, and not of whole texts at once. */
+function refuseTextOnly(
+  { fileName, architecture }: DecoderSource,
+  { mixers, attention }: { mixers: unknown; attention: AttentionShape },
+): void {
+  const reason = mixers === undefined ? 'attend to sinks' : 'keep a state';
+  if (mixers === undefined && !attention.sinks) return;
+  throw invalidFile(
+    fileName,
+    `its architecture is ${architecture}, whose layers ${reason}; it can only write text here`,
+  );
 }
 
 function readAttention(
@@ -97,7 +141,9 @@ function readAttention(
   { rotary, ...sizes }: Sizes & { rotary: RotaryShape },
 ): AttentionShape {
   const { layers, contextLength } = sizes;
-  const size = parameters.number('attention.sliding_window', architecture.windowSize ?? 0);
+  const stated = parameters.number('attention.sliding_window', architecture.windowSize ?? 0);
+  // The window of an encoder is as wide on both sides together.
+  const size = architecture.bidirectional && stated > 0 ? Math.floor(stated / 2) + 1 : stated;
   const windowed = windowedLayers({ parameters, layers }, architecture);
   const temperature = parameters.number('attention.temperature_scale', 0);
   // A window as long as the context hides nothing, but its layers may rotate in their own way.

@@ -1,6 +1,6 @@
 import type { GraphBuilder, ValueName } from '../../onnx/index.js';
 import { onnxDataTypeCode } from '../../onnx/onnx-types.js';
-import { weightNames } from './decoder-shape.js';
+import { type DecoderShape, weightNames } from './decoder-shape.js';
 import {
   addBlocks,
   type BlockWeights,
@@ -18,11 +18,17 @@ export interface TableFormats {
   embedding: 'float32' | 'float16';
   /** Blocks of the output layer hold the values of the file. */
   keepsValues: boolean;
-  hiddenSize: number;
 }
 
-/** Whether one table can be both without another value in either: floats, or whole blocks of 8 bits. */
-export function canShareTable({ head, embedding, keepsValues, hiddenSize }: TableFormats): boolean {
+/**
+ * Whether one table can be both without another value in either: floats, or whole blocks of 8 bits. A decoder without an output
+ * layer has nothing to share.
+ */
+export function canShareTable(
+  { tiedHead, headless, hiddenSize }: Pick<DecoderShape, 'tiedHead' | 'headless' | 'hiddenSize'>,
+  { head, embedding, keepsValues }: TableFormats,
+): boolean {
+  if (!tiedHead || headless) return false;
   if (head.kind === 'float32') return embedding === 'float32';
   return keepsValues && isReadByRows(head) && hiddenSize % head.blockSize === 0;
 }

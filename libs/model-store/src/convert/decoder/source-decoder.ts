@@ -1,5 +1,6 @@
 import { invalidFile, quoted } from '../invalid-file.js';
 import { type Architecture, architectures, findArchitecture } from './architectures.js';
+import { type DecoderPurpose, tensorsBehindLayers } from './decoder-purpose.js';
 import type { DecoderShape } from './decoder-shape.js';
 import type { DecoderSource, SourceTensor } from './decoder-source.js';
 import { halfSplitRows } from './half-split-rows.js';
@@ -27,18 +28,18 @@ export class SourceDecoder implements WeightSource {
   /**
    * Reads no tensor. Fails with `INVALID_MODEL` for an architecture or settings that are not supported, and for tensors
    * that are missing, of another size, or unused. `contextLength` shortens the file's own, or stretches it where its rotation
-   * allows that.
+   * allows that. A model for another purpose than `text` may lack an output layer.
    */
-  static open(source: DecoderSource, contextLength?: number): SourceDecoder {
+  static open(source: DecoderSource, contextLength?: number, purpose: DecoderPurpose = 'text'): SourceDecoder {
     const { fileName, tensors } = source;
     const architecture = findArchitecture(source.architecture);
     if (!architecture) {
       const known = Object.keys(architectures).join(', ');
       throw invalidFile(fileName, `its architecture is ${source.architecture}; ${known} are converted`);
     }
-    const shape = readDecoderShape(source, architecture, contextLength);
+    const shape = readDecoderShape(source, architecture, { contextLength, purpose });
     const slices = new TensorSlices(shape, architecture, (name) => tensors.has(name));
-    checkTensors(source, slices);
+    checkTensors(source, slices, purpose);
     return new SourceDecoder(source, architecture, shape, slices);
   }
 
@@ -100,7 +101,7 @@ export class SourceDecoder implements WeightSource {
 }
 
 /** Checks before anything is written that no tensor is missing, of another size, or unused. */
-function checkTensors(source: DecoderSource, slices: TensorSlices): void {
+function checkTensors(source: DecoderSource, slices: TensorSlices, purpose: DecoderPurpose): void {
   const { fileName, tensors } = source;
   const unread = new Set(tensors.keys());
   for (const [name, dimensions] of slices.expectedTensors()) {
@@ -114,7 +115,11 @@ function checkTensors(source: DecoderSource, slices: TensorSlices): void {
   const layers = countLayers(source);
   const isBehindLayers = (name: string) => Number(/^blk\.(\d+)\./.exec(name)?.[1] ?? 0) >= layers;
   const guessesAhead = source.parameters.number('nextn_predict_layers', 0) > 0;
-  const unused = [...unread].filter((name) => !unneededTensors.test(name) && !(guessesAhead && isBehindLayers(name)));
+  const isUnneeded = (name: string): boolean =>
+    unneededTensors.test(name) ||
+    (guessesAhead && isBehindLayers(name)) ||
+    (purpose !== 'text' && tensorsBehindLayers.test(name));
+  const unused = [...unread].filter((name) => !isUnneeded(name));
   if (unused.length === 0) return;
   // For example a gate of experts that the architecture has not: the model would run with wrong results.
   const more = unused.length > maxNamed ? ` and ${unused.length - maxNamed} more` : '';

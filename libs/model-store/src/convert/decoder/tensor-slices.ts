@@ -73,8 +73,9 @@ export class TensorSlices {
     const { hiddenSize, vocabularySize, tiedHead, norm, bias } = shape;
     const table = { from: 0, rows: vocabularySize, columns: hiddenSize };
     this.slices.set(weightNames.embedding, { ...table, tensor: 'token_embd.weight' });
-    this.slices.set(weightNames.head, { ...table, tensor: tiedHead ? 'token_embd.weight' : 'output.weight' });
-    if (bias.head) this.addVector(weightNames.bias(weightNames.head), 'output.bias', vocabularySize);
+    const head = tiedHead ? 'token_embd.weight' : 'output.weight';
+    if (!shape.headless) this.slices.set(weightNames.head, { ...table, tensor: head });
+    if (bias.head && !shape.headless) this.addVector(weightNames.bias(weightNames.head), 'output.bias', vocabularySize);
     const finalNorm = architecture.finalNorm ?? 'output_norm';
     this.addVector(weightNames.finalNorm, `${finalNorm}.weight`, hiddenSize);
     if (norm.bias) this.addVector(weightNames.bias(weightNames.finalNorm), `${finalNorm}.bias`, hiddenSize);

@@ -51,12 +51,14 @@ on the hub. Missing and mixed shards are refused by name. Fetch the shards of ot
 
 ## Tokenizers
 
-Two kinds of tokenizers are read:
+These kinds of tokenizers are read:
 
 | \`tokenizer.ggml.model\` | Kind |
 | --- | --- |
 | \`llama\` | pieces with scores (SentencePiece), with and without bytes for unknown characters |
 | \`gpt2\` | byte pairs; \`tokenizer.ggml.pre\` names the rule that splits text into words |
+| \`bert\` | WordPiece, of [encoders](../guides/embeddings.md#gguf-files) only |
+| \`t5\` | pieces with probabilities (XLM-R), of encoders only |
 
 A file without \`tokenizer.ggml.pre\` has the rule \`default\`. Unknown rules are refused by name, because another rule would
 give wrong tokens.

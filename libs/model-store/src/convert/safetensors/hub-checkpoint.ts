@@ -1,6 +1,8 @@
+import { type DecoderPurpose, scoreTensor } from '../decoder/decoder-purpose.js';
 import type { DecoderSource, SourceTensor } from '../decoder/decoder-source.js';
 import { invalidFile, quoted } from '../invalid-file.js';
 import { expertCount, findHubArchitecture, type HubArchitecture } from './hub-architectures.js';
+import { findPoolingArchitecture } from './pooling-architectures.js';
 import { HubConfig } from './hub-config.js';
 import { HubParameters, readSettings } from './hub-parameters.js';
 import { type ModelFiles, readJsonObject } from './model-files.js';
@@ -42,9 +44,9 @@ export class HubCheckpoint {
   ) {}
 
   /** Reads `config.json` and the headers. The caller closes it. */
-  static async open(files: ModelFiles): Promise<HubCheckpoint> {
+  static async open(files: ModelFiles, purpose: DecoderPurpose = 'text'): Promise<HubCheckpoint> {
     const whole = new HubConfig(await readJsonObject(files, 'config.json'));
-    const hub = findHubArchitecture(whole);
+    const hub = purpose === 'text' ? findHubArchitecture(whole) : findPoolingArchitecture(whole);
     const packed = readPackedLayout(whole, { takesMxfp4: hub.stackedExperts !== undefined });
     const config = decoderConfig(whole, hub);
     const { values, factors } = readSettings(config, hub);
@@ -57,7 +59,7 @@ export class HubCheckpoint {
         dense: Number(values.get('leading_dense_block_count') ?? 0),
         guessing: config.number('num_nextn_predict_layers', 0),
         experts: hub.experts ? expertCount(config) : 0,
-        tied: readTied(whole, config),
+        head: headOf({ whole, config }, weights, purpose),
       });
       for (const [name, divisors] of Object.entries(factors)) tensors.set(name, constantTensor(divisors));
       const source: DecoderSource = {
@@ -168,8 +170,25 @@ interface Layout {
   guessing: number;
   /** Of each layer; 0 for a model without. */
   experts: number;
-  /** Whether the output layer is the embeddings; null: if it is not stored. */
-  tied: boolean | null;
+  head: StoredHead;
+}
+
+/** The output layer: stored, the embeddings, stored if it is there, or the layer of a score. */
+type StoredHead = 'stored' | 'tied' | 'if-stored' | 'score';
+
+const scoreWeight = 'score.weight';
+
+/** Published embedding models keep the settings of the text model that they were made of, without its output layer. */
+function headOf(
+  { whole, config }: { whole: HubConfig; config: HubConfig },
+  { tensors }: SafetensorsWeights,
+  purpose: DecoderPurpose,
+): StoredHead {
+  if (purpose === 'embedding') return 'tied';
+  if (purpose === 'rerank' && tensors.has(scoreWeight)) return 'score';
+  const isTied = readTied(whole, config);
+  if (isTied === null) return 'if-stored';
+  return isTied ? 'tied' : 'stored';
 }
 
 /** Translates names to those of GGUF, and refuses what is missing or left over. */
@@ -190,11 +209,13 @@ class CheckpointTensors {
     this.unread = new Set(stored.keys());
   }
 
-  translate({ layers, kinds, dense, guessing, experts, tied }: Layout): Map<string, SourceTensor> {
+  translate({ layers, kinds, dense, guessing, experts, head }: Layout): Map<string, SourceTensor> {
     for (const [name, module] of Object.entries(this.hub.outer ?? outerModules))
       this.add(name, `${this.prefix}${module}`);
-    if (tied ?? !this.stored.has(`${this.head}.weight`)) this.unread.delete(`${this.head}.weight`);
-    else this.add('output', this.head);
+    if (head === 'score') this.translated.set(scoreTensor, new FloatTensor(this.require(scoreWeight)));
+    if (head === 'stored' || (head === 'if-stored' && this.stored.has(`${this.head}.weight`))) {
+      this.add('output', this.head);
+    } else this.unread.delete(`${this.head}.weight`);
     for (let layer = 0; layer < layers; layer++) this.addLayer(layer, kinds[layer], layer < dense ? 0 : experts);
     this.refuseUnread(guessing > 0 ? layers : Infinity);
     return this.translated;

@@ -97,6 +97,7 @@ export function readSettings(config: HubConfig, hub: HubArchitecture): HubSettin
     'attention.value_length': headSize,
     'attention.layer_norm_rms_epsilon': config.number('rms_norm_eps', 1e-6),
     hidden_activation: activationOf(config),
+    'attention.causal': config.flag('is_causal', true) ? undefined : false,
     'attention.sliding_window': windowOf(config),
     'attention.sliding_window_pattern': windowedLayers(config),
     ...(hub.experts || hub.stackedExperts ? { expert_count: expertCount(config) } : {}),
