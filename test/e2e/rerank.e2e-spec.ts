@@ -177,7 +177,7 @@ describe('a reranking', () => {
   it('lists its models with their limits and prices', async () => {
     const response = await fetch(`${platform.baseUrl}/models?type=rerank`);
     const { data } = (await response.json()) as { data: { id: string }[] };
-    expect(data.map(({ id }) => id).toSorted()).toEqual(['slow-reranker', 'tiny-bert-reranker']);
+    expect(data.map(({ id }) => id).toSorted()).toEqual(['slow-reranker', 'tiny-bert-reranker', 'tiny-qwen3-reranker']);
     expect(data.find(({ id }) => id === 'tiny-bert-reranker')).toMatchObject({
       type: 'rerank',
       model_spec: { maxInputTokens: 258, offline: false, pricing: { input: { usd: 1, diem: 1 } } },
