@@ -103,7 +103,7 @@ export async function writeFinishedRequests(
   );
 }
 
-/** Rows that expire by themselves: of sign-ins to the console, of windows of rate limits, and of payloads nobody took. */
+/** Rows that expire by themselves: of sign-ins to the console, of windows of rate limits, of installations, and of payloads nobody took. */
 export async function writeExpiredRows(client: pg.Client, { key }: RowCustomer, count: number): Promise<void> {
   const batch = randomUUID();
   const expired = `now() - interval '1 day'`;
@@ -122,6 +122,16 @@ export async function writeExpiredRows(client: pg.Client, { key }: RowCustomer, 
   await client.query(
     `INSERT INTO rate_limit_leases (key, lease_id, expires_at)
      SELECT $1::text, n, ${expired} FROM generate_series(1, $2::int) AS n`,
+    [batch, count],
+  );
+  await client.query(
+    `INSERT INTO model_installations (reference, state, finished_at)
+     SELECT 'm-' || n, 'installed', now() - interval '91 days' FROM generate_series(1, $1::int) AS n`,
+    [count],
+  );
+  await client.query(
+    `INSERT INTO model_installers (id, host, import_folder, free_bytes, seen_at)
+     SELECT $1::text || '-' || n, 'host', '/import', 0, now() - interval '2 hours' FROM generate_series(1, $2::int) AS n`,
     [batch, count],
   );
   await client.query(

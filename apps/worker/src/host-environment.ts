@@ -1,14 +1,7 @@
 import type { HostLoadOptions } from '#inference/host';
-import { childEnvironment } from '#platform/config';
+import { environmentWithoutSecrets } from '#platform/config';
 
-/** A host only computes; it gets no queue or storage credentials. */
-const credentials = {
-  SLUICE_QUEUE_URL: null,
-  SLUICE_QUEUE_KEY: null,
-  REDIS_URL: null,
-  SLUICE_S3_ACCESS_KEY_ID: null,
-  SLUICE_S3_SECRET_ACCESS_KEY: null,
-};
+const queue = { SLUICE_QUEUE_URL: null, REDIS_URL: null };
 
 /** The allocator settings of the worker, by which every large buffer is mapped anew: graphs allocate many per step. */
 const allocatorSettings = { MALLOC_ARENA_MAX: null, MALLOC_MMAP_THRESHOLD_: null, MALLOC_TRIM_THRESHOLD_: null };
@@ -29,9 +22,10 @@ const familiesOfSteps: readonly string[] = ['stable-diffusion', 'text-to-video-s
 /** The runtime sends nothing anywhere, whatever its build would. */
 const quiet = { ORT_DISABLE_TELEMETRY: '1' };
 
-/** Environment of the process of a host. */
+/** Environment of the process of a host. It only computes, so it gets no secret and does not know the queue. */
 export function hostEnvironment({ family }: Pick<HostLoadOptions, 'family'>): NodeJS.ProcessEnv {
-  if (familiesOfImages.includes(family)) return childEnvironment(credentials, { ...hugePages, ...quiet });
+  if (familiesOfImages.includes(family))
+    return environmentWithoutSecrets(queue, { defaults: { ...hugePages, ...quiet } });
   const defaults = { ...(familiesOfSteps.includes(family) && hugePages), ...quiet };
-  return childEnvironment({ ...credentials, ...allocatorSettings }, defaults);
+  return environmentWithoutSecrets({ ...queue, ...allocatorSettings }, { defaults });
 }

@@ -8,6 +8,7 @@ import {
   type TaskRequest,
 } from '#inference/host';
 import type { InstalledModel } from '#model-store';
+import { environmentWithoutSecrets } from '#platform/config';
 import { availableProcessors } from '#platform/process';
 
 /** An adapter is loaded with its base. */
@@ -38,7 +39,10 @@ export async function withCheckHost<Result>(
   { options, signal }: { options: CheckHostOptions; signal: AbortSignal },
   work: (host: HostSupervisor) => Promise<Result>,
 ): Promise<Result> {
-  const host = new HostSupervisor({ load: loadOptions(model, options), launch: forkHost() });
+  const host = new HostSupervisor({
+    load: loadOptions(model, options),
+    launch: forkHost({ env: () => environmentWithoutSecrets() }),
+  });
   try {
     await whenReady(host, signal);
     const [refused] = host.report?.adapters.refused ?? [];

@@ -68,7 +68,12 @@ async function describe(context: CliContext, job: InstallerJob, sources: SourceS
   }
   const path = importPath(importFolder, parsed.path);
   await assertImported(importFolder, path);
-  if (!/\.(ya?ml|json)$/i.test(path)) return draft(context, `file:${path}`, job, sources);
+  if (!/\.(ya?ml|json)$/i.test(path)) {
+    const drafted = await draft(context, `file:${path}`, job, sources);
+    // The manifest of another runner names files elsewhere.
+    await assertSourcesImported(importFolder, drafted.manifest);
+    return drafted;
+  }
   const manifest = await readManifestFile(path);
   await assertSourcesImported(importFolder, manifest);
   return { manifest, note: '', isDraft: false };

@@ -260,7 +260,8 @@ describe('what an operator may name from a browser', { timeout }, () => {
 });
 
 describe('the process that installs', () => {
-  it('has none of the secrets of ops', async () => {
+  it('has no secret but those of the sources', async () => {
+    const ofOthers = ['SLUICE_RPC_UPSTREAMS', 'SLUICE_API_KEY', 'PGPASSWORD', 'AWS_SECRET_ACCESS_KEY'];
     const script = join(home, 'environment.mjs');
     await writeFile(
       script,
@@ -269,6 +270,7 @@ describe('the process that installs', () => {
     vi.stubEnv('DATABASE_URL', database.url);
     vi.stubEnv('SLUICE_SECRET_KEY', '5c'.repeat(32));
     vi.stubEnv('HF_TOKEN', 'hub token');
+    for (const name of ofOthers) vi.stubEnv(name, `5c5c5c of ${name}`);
     const child = launchInstaller({ home, modulePath: script, onStderr: (text) => complaints.push(text) });
     const answer = new Promise<string>((resolve) =>
       child.onMessage((message) => resolve('message' in message ? message.message : '')),
@@ -282,5 +284,6 @@ describe('the process that installs', () => {
     vi.stubEnv('DATABASE_URL', undefined);
     vi.stubEnv('SLUICE_SECRET_KEY', undefined);
     vi.stubEnv('HF_TOKEN', undefined);
+    for (const name of ofOthers) vi.stubEnv(name, undefined);
   });
 });

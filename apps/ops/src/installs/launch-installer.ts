@@ -2,7 +2,7 @@ import { fork } from 'node:child_process';
 import { setPriority } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import type { InstallerMessage, InstallerProcess } from '#model-registry/installations';
-import { childEnvironment, OpsConfig, variablesOf } from '#platform/config';
+import { environmentWithoutSecrets } from '#platform/config';
 
 export interface InstallerLaunch {
   home: string;
@@ -23,13 +23,16 @@ const stopWithinMs = 3_000;
 
 const maxStderr = 2_000;
 
+/** What sources of models ask for. */
+const secretsOfSources = ['HF_TOKEN', 'PIP_INDEX_URL'];
+
 /**
- * Starts the process of the command line that installs one model. It gets none of the secrets of ops: it opens files that
- * anybody may have made.
+ * Starts the process of the command line that installs one model. It gets no secret but those of the sources: it opens files
+ * that anybody may have made.
  */
 export function launchInstaller({ home, modulePath, execArgv = [], onStderr }: InstallerLaunch): InstallerProcess {
   const child = fork(modulePath ?? fileURLToPath(builtModule), {
-    env: childEnvironment({ ...withoutSecrets(), SLUICE_HOME: home }),
+    env: environmentWithoutSecrets({ SLUICE_HOME: home }, { kept: secretsOfSources }),
     execArgv,
     stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
   });
@@ -57,11 +60,6 @@ export function launchInstaller({ home, modulePath, execArgv = [], onStderr }: I
       clearTimeout(timer);
     },
   };
-}
-
-function withoutSecrets(): Record<string, null> {
-  const secrets = variablesOf(OpsConfig).filter(({ secret }) => secret);
-  return { ...Object.fromEntries(secrets.map(({ name }) => [name, null])), PGPASSWORD: null, PGPASSFILE: null };
 }
 
 /** Some systems do not allow it; the installation then runs like any other process. */

@@ -3,6 +3,7 @@ import {
   ApiRoute,
   Billed,
   type DocumentedRoute,
+  LargeBody,
   LimitedByModel,
   Multipart,
   type MultipartLimits,
@@ -15,7 +16,7 @@ interface ModelRouteOptions {
   multipart?: MultipartLimits;
   /** Builds the response of a route that only queues a job from the job. */
   responseOfJob?: ResponseOfJob;
-  /** True when the route runs no job, so that it costs nothing. */
+  /** True when the route runs no job, so that it costs nothing. Its body may be as large as that of a job. */
   free?: true;
 }
 
@@ -27,6 +28,6 @@ export function ModelRoute(document: DocumentedRoute, options: ModelRouteOptions
     Wallets(),
     ...(multipart ? [Multipart(multipart)] : []),
     LimitedByModel(),
-    ...(free ? [] : [Billed(responseOfJob && { responseOfJob })]),
+    ...(free ? [LargeBody()] : [Billed(responseOfJob && { responseOfJob })]),
   );
 }

@@ -37,7 +37,7 @@ const lives: Readonly<Record<string, Life>> = {
   ...livesOf('swept', [
     ...['jobs', 'job_payloads', 'media_jobs', 'holds', 'outcomes', 'idempotency_keys', 'response_states'],
     ...['exchange_signatures', 'download_links', 'console_sessions', 'console_links'],
-    ...['rate_limit_windows', 'rate_limit_leases'],
+    ...['rate_limit_windows', 'rate_limit_leases', 'model_installations', 'model_installers'],
   ]),
   ...livesOf('summed', ['usage_charges', 'usage_requests']),
   ...livesOf('archived', ['ledger_transactions', 'ledger_entries']),
@@ -131,11 +131,11 @@ export async function expectBoundedTables({ rounds, requests }: { rounds: number
     const startedMs = performance.now();
     for (let round = 0; round < rounds; round += 1) {
       await writeFinishedRequests(client, customer, { count: requests, daysAgo: 91 });
-      await foldUsage(client);
       await writeExpiredRows(client, customer, requests / 10);
       // The first sums delete it. No later ones are due while this test runs.
       if (round === 0) await writeOldUsage(client, customer, requests / 10);
       const written = await sizesOf(client);
+      await foldUsage(client);
       await sweep(prisma);
       // Vacuums as autovacuum does. The time at which it runs is not part of this test.
       await client.query('VACUUM');

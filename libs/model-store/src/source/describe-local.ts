@@ -44,7 +44,7 @@ export async function describeLocal(text: string, choice: PoolingChoice = {}): P
   if (found === null) throw pullError(`There is no file or folder ${text}.`);
   if (found.isDirectory()) {
     const snapshot = await snapshotOf(path);
-    const described = await describeFolder(snapshot?.path ?? path, { choice, file });
+    const described = await describeFolder(snapshot?.path ?? path, { choice, file, where: snapshot?.name });
     return isNamedByFolder(described) ? { ...described, name: snapshot?.name ?? described.name } : described;
   }
   if (path.toLowerCase().endsWith('.gguf')) return describeGgufFile(path, choice);
@@ -126,7 +126,7 @@ async function describeGgufFiles(
 
 async function describeFolder(
   folder: string,
-  { choice, file }: { choice: PoolingChoice; file?: string },
+  { choice, file, where = folder }: { choice: PoolingChoice; file?: string; where?: string },
 ): Promise<SourceDescription> {
   const paths = await filesBelow(folder);
   await refuseLinksOutOf(folder, paths);
@@ -139,7 +139,7 @@ async function describeFolder(
   if (holdsAdapter(paths)) return describeAdapterFolder(folder);
   const encoder = await describeEncoderFolder(folder, paths, choice);
   if (encoder !== null) return encoder;
-  if (holdsCheckpoint(paths)) return describeCheckpointFolder(folder, choice);
+  if (holdsCheckpoint(paths)) return describeCheckpointFolder(folder, choice, where);
   requireGraph(paths, 'decoder', folder);
   const config = await readJson(folder, 'config.json');
   const kind = kindOf(config, folder);
@@ -166,9 +166,14 @@ async function describeFolder(
   };
 }
 
-async function describeCheckpointFolder(folder: string, choice: PoolingChoice): Promise<SourceDescription> {
+/** `where` names the folder to people: folders of a cache are named by a hash. */
+async function describeCheckpointFolder(
+  folder: string,
+  choice: PoolingChoice,
+  where: string,
+): Promise<SourceDescription> {
   const files = await filesBelowFolder(folder);
-  const checkpoint = await describeSafetensors(files, folder, choice);
+  const checkpoint = await describeSafetensors(files, where, choice);
   return {
     format: 'safetensors',
     source: {

@@ -163,7 +163,7 @@ function purposeOfName(name: string): DecoderPurpose | null {
 
 /** The kind of task in the name of the model, or in the header of its page. */
 async function purposeOfPage(files: ModelFiles, where: string): Promise<DecoderPurpose | null> {
-  const named = purposeOfName(where.slice(where.lastIndexOf('/') + 1));
+  const named = purposeOfName(where.split(/[\\/]/).at(-1) ?? '');
   if (named !== null) return named;
   if (!files.names.has(pageFile)) return null;
   const page = await files.open(pageFile);

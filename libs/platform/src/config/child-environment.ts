@@ -1,6 +1,6 @@
 import { BaseConfig, type LogLevel } from './base.config.js';
 import { loadConfig } from './load-config.js';
-import { unknownVariables } from './unknown-variables.js';
+import { secretNames, unknownVariables } from './unknown-variables.js';
 
 /**
  * Builds the environment of a child process: this process's environment over `defaults`, then `overrides`. Null removes
@@ -20,6 +20,19 @@ export function childEnvironment(
     else environment[name] = value;
   }
   return environment;
+}
+
+/**
+ * Builds the environment of a child that opens files of others: that of `childEnvironment` without the secrets of any
+ * process, and without what clients of PostgreSQL and of storage read by themselves. `kept` names secrets that it needs.
+ */
+export function environmentWithoutSecrets(
+  overrides: Record<string, string | null> = {},
+  { kept = [], defaults }: { kept?: readonly string[]; defaults?: Record<string, string> } = {},
+): NodeJS.ProcessEnv {
+  const ofLibraries = Object.keys(process.env).filter((name) => name.startsWith('AWS_'));
+  const secrets = [...secretNames(), ...ofLibraries, 'PGPASSWORD', 'PGPASSFILE'].filter((name) => !kept.includes(name));
+  return childEnvironment({ ...Object.fromEntries(secrets.map((name) => [name, null])), ...overrides }, defaults);
 }
 
 /** Returns `LOG_LEVEL`, for loggers created before the configuration is loaded. */

@@ -2,7 +2,7 @@ import { ApiConfig } from './api.config.js';
 import { CliConfig } from './cli.config.js';
 import { LocalConfig } from './local.config.js';
 import { OpsConfig } from './ops.config.js';
-import { type Environment, variablesOf } from './variable.js';
+import { type Environment, type VariableDescription, variablesOf } from './variable.js';
 import { WorkerConfig } from './worker.config.js';
 import { nearestNames } from './nearest-names.js';
 
@@ -49,13 +49,15 @@ export function aboutUnknownVariable(name: string): string {
   return `${name} is set, but no process reads it.${hint}`;
 }
 
+/** The variables of any process that hold a secret. */
+export function secretNames(): string[] {
+  return variables().flatMap(({ name, secret }) => (secret ? [name] : []));
+}
+
 function knownNames(): Set<string> {
-  const names = new Set<string>();
-  for (const config of [LocalConfig, ApiConfig, WorkerConfig, OpsConfig, CliConfig]) {
-    for (const { name, secret } of variablesOf(config)) {
-      names.add(name);
-      if (secret) names.add(`${name}_FILE`);
-    }
-  }
-  return names;
+  return new Set(variables().flatMap(({ name, secret }) => (secret ? [name, `${name}_FILE`] : [name])));
+}
+
+function variables(): VariableDescription[] {
+  return [LocalConfig, ApiConfig, WorkerConfig, OpsConfig, CliConfig].flatMap((config) => [...variablesOf(config)]);
 }

@@ -60,9 +60,10 @@ describe('a request to install a model', () => {
     expect(refusedField(request)).toBe(`INVALID_REQUEST ${field}`);
   });
 
-  it('may name what the folder of another store holds', () => {
-    expect(read({ reference: '/mnt/other/a.gguf' }, [installer, other]).reference).toBe('/mnt/other/a.gguf');
-    expect(() => read({ reference: '/mnt/other/a.gguf' })).toThrow('is not below /srv/import');
+  it('may only name what every process that installs may read', () => {
+    expect(read({ reference: '/mnt/other/a.gguf' }, [other]).reference).toBe('/mnt/other/a.gguf');
+    expect(read({ reference: './a.gguf' }, [installer, other]).reference).toBe('./a.gguf');
+    expect(() => read({ reference: '/mnt/other/a.gguf' }, [other, installer])).toThrow('is not below /srv/import');
   });
 
   it('is refused with the sentence of the command line', () => {

@@ -71,20 +71,8 @@ function assertPublic(url: URL | null): void {
 }
 
 function assertBelowImportFolder(path: string, installers: readonly Installer[]): void {
-  const [first, ...others] = installers;
-  if (first === undefined) return;
-  const isElsewhere = others.some(({ importFolder }) => canImport(importFolder, path));
-  if (!isElsewhere) withField('reference', () => importPath(first.importFolder, path));
-}
-
-function canImport(importFolder: string, path: string): boolean {
-  try {
-    importPath(importFolder, path);
-    return true;
-  } catch (error) {
-    if (error instanceof PlatformError) return false;
-    throw error;
-  }
+  // Any of them may take the installation.
+  for (const { importFolder } of installers) withField('reference', () => importPath(importFolder, path));
 }
 
 function hasManifest(parsed: ModelReference, { manifests }: KnownIds): boolean {

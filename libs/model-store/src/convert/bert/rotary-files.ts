@@ -186,18 +186,25 @@ function kindOf(settings: EncoderSettings): RotaryKind {
   return kind;
 }
 
+const maxLayers = 1_024;
+const maxPositions = 1_048_576;
+
 function shapeOf(settings: EncoderSettings, { names, variant }: RotaryKind): RotaryShape {
   const layers = settings.size('layers', 'num_hidden_layers', 'n_layer');
   const hiddenSize = settings.size('hiddenSize', 'hidden_size', 'n_embd');
   const heads = settings.size('heads', 'num_attention_heads', 'n_head');
   if (hiddenSize % (2 * heads) !== 0) throw settings.refuse(`${heads} heads do not divide a size of ${hiddenSize}`);
+  const positions = settings.size('positions', 'max_position_embeddings', 'n_positions', 'max_trained_positions');
+  // Both size what is made before a tensor is read.
+  if (layers > maxLayers) throw settings.refuse(`${layers} layers are more than ${maxLayers}`);
+  if (positions > maxPositions) throw settings.refuse(`${positions} positions are more than ${maxPositions}`);
   return {
     layers,
     hiddenSize,
     heads,
     feedForwardSize: settings.size('feedForwardSize', 'intermediate_size', 'n_inner'),
     vocabularySize: settings.size('vocabularySize', 'vocab_size'),
-    positions: settings.size('positions', 'max_position_embeddings', 'n_positions', 'max_trained_positions'),
+    positions,
     names,
     ...variant(settings, layers),
   };

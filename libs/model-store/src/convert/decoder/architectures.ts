@@ -240,7 +240,7 @@ export const architectures: Readonly<Record<string, Architecture>> = {
     rotaryPairs: 'adjacent',
   },
   'ernie4_5-moe': {
-    models: 'ERNIE 4.5 with experts (21B-A3B, 300B-A47B)',
+    models: 'ERNIE 4.5 with experts (21B-A3B)',
     modelType: 'ernie4_5_moe',
     className: 'Ernie4_5_MoeForCausalLM',
     rotaryPairs: 'adjacent',

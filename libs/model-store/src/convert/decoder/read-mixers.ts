@@ -25,7 +25,9 @@ export function readMixers(source: DecoderSource, { mixer }: Architecture, layer
 function readConvolutions(source: DecoderSource, layers: number): ReadMixers {
   const { parameters, tensors, fileName, architecture } = source;
   const counts = parameters.listedNumbers(keyValueHeadsKey);
-  if (counts === null || new Set(counts).size === 1) return {};
+  if (counts === null) return {};
+  const [first = 0] = counts;
+  if (first !== 0 && counts.every((count) => count === first)) return { keyValueHeads: first };
   const [keyValueHeads = 0, ...others] = new Set(counts.filter((count) => count !== 0));
   if (counts.length !== layers || others.length > 0 || !Number.isSafeInteger(keyValueHeads) || keyValueHeads < 1) {
     const listed = `its \`${architecture}.${keyValueHeadsKey}\` lists ${[...new Set(counts)].join(', ').slice(0, 80)}`;

@@ -84,7 +84,7 @@ describe('SourceDecoder', () => {
       'its `lfm2.attention.head_count_kv` lists 0, 1, 2 for 2 layers; one size, and 0 for layers that do not attend',
     ],
     ['lfm2', { ...half, 'attention.head_count_kv': [0, -2] }, 'lists 0, -2 for 2 layers'],
-    ['lfm2', { ...half, 'attention.head_count_kv': [0, 0] }, '`attention.head_count_kv` is unusable'],
+    ['lfm2', { ...half, 'attention.head_count_kv': [0, 0] }, 'lists 0 for 2 layers'],
     ['lfm2', half, '`shortconv.l_cache` is missing'],
     ['lfm2', { ...half, 'shortconv.l_cache': 1 }, 'its `lfm2.shortconv.l_cache` is 1, less than 2'],
     ['lfm2', { ...half, 'shortconv.l_cache': 3 }, 'it has no tensor token_embd_norm.weight'],

@@ -242,11 +242,11 @@ class CheckpointTensors {
     if (this.hub.stackedExperts !== undefined) this.addStackedExperts(layer, inLayer(this.hub.stackedExperts));
     if (!this.hub.experts || experts === 0) return;
     const { list, parts } = this.hub.experts;
-    if (this.stored.has(inLayer(`${list}.gate_up_proj`))) return this.addFusedExperts(layer, inLayer(list));
     if (this.hub.selectionBias !== undefined) {
       const bias = new FloatTensor(this.require(inLayer(this.hub.selectionBias)));
       this.translated.set(`blk.${layer}.exp_probs_b.bias`, bias);
     }
+    if (this.stored.has(inLayer(`${list}.gate_up_proj`))) return this.addFusedExperts(layer, inLayer(list));
     for (const [name, part] of Object.entries(parts)) {
       const matrices = Array.from({ length: experts }, (_, expert) =>
         this.matrix(inLayer(`${list}.${expert}.${part}`)),

@@ -23,7 +23,8 @@ export function cacheSecondsOf(request: ChatCompletionRequest): Pick<ChatJobPayl
         )
       : [],
   );
-  const seconds = Math.max(0, retentions[request.prompt_cache_retention ?? ''] ?? 0, ...marks);
+  const retention = retentions[request.prompt_cache_retention ?? ''] ?? 0;
+  const seconds = marks.reduce((longest, mark) => Math.max(longest, mark), retention);
   return seconds === 0 ? {} : { cacheSeconds: seconds };
 }
 

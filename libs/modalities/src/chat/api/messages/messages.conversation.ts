@@ -87,13 +87,13 @@ export class MessagesConversation {
       const field = `${name}.content[${index}]`;
       if (block.type === 'tool_result') {
         flush();
-        media.push(...this.addResult(block, field));
+        append(media, this.addResult(block, field));
         continue;
       }
-      parts.push(...media, ...blockParts(block, field));
+      append(append(parts, media), blockParts(block, field));
       media = [];
     }
-    parts.push(...media);
+    append(parts, media);
     flush();
     // Empty texts are no parts.
     if (this.messages.length === before) this.push({ role: 'user', content: '' }, { name });
@@ -124,7 +124,7 @@ export class MessagesConversation {
     const calls: { block: MessagesToolUseBlock; field: string }[] = [];
     for (const [index, block] of blocks.entries()) {
       const field = typeof content === 'string' ? `${name}.content` : `${name}.content[${index}]`;
-      if (block.type === 'text') parts.push(...blockParts(block, field));
+      if (block.type === 'text') append(parts, blockParts(block, field));
       else if (block.type === 'thinking') reasoning.push(this.reasoningOf(block, field));
       else calls.push({ block, field });
     }
@@ -138,6 +138,8 @@ export class MessagesConversation {
       },
       { name, parts },
     );
+    const marked = calls.findLast(({ block }) => block.cache_control)?.block;
+    if (marked !== undefined) markMessage(this.messages.at(-1), marked);
     for (const [position, { field }] of calls.entries()) {
       const call = `${path}.tool_calls[${position}]`;
       this.names.set(call, field);
@@ -155,6 +157,12 @@ export class MessagesConversation {
     const message = `${field} was not made by this service for this account, and there is no text of the reasoning.`;
     throw invalidField(message, field, 'invalid_signature');
   }
+}
+
+/** Unlike a call of `push` with all of them, it takes any number. */
+function append(parts: NamedPart[], added: readonly NamedPart[]): NamedPart[] {
+  for (const part of added) parts.push(part);
+  return parts;
 }
 
 function toolCall({ id, name, input }: MessagesToolUseBlock) {

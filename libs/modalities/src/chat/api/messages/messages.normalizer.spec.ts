@@ -49,6 +49,9 @@ function refusal(changes: object): { param: string | null; message: string } {
 const tool = { name: 'get_weather', input_schema: { type: 'object', properties: { city: { type: 'string' } } } };
 const call = { type: 'tool_use', id: 'call_1', name: 'get_weather', input: { city: 'Rome' } };
 
+/** A mark of the cache. */
+const ofAnHour = { cache_control: { type: 'ephemeral', ttl: '1h' } };
+
 describe('a Messages request', () => {
   it('becomes a chat with the same parameters', () => {
     const { chat } = translate({
@@ -116,9 +119,26 @@ describe('a Messages request', () => {
   it('keeps the prompt as long as the longest of its marks asks for', () => {
     expect(normalize({}).payload.cacheSeconds).toBeUndefined();
     expect(normalize({ cache_control: { type: 'ephemeral' } }).payload.cacheSeconds).toBe(300);
-    const marked = { ...tool, cache_control: { type: 'ephemeral', ttl: '1h' } };
+    const marked = { ...tool, ...ofAnHour };
     expect(normalize({ tools: [marked], system: 'Be brief.' }).payload.cacheSeconds).toBe(3_600);
     expect(normalize({ tools: [marked] }).payload.cacheSeconds).toBe(3_600);
+    const reply = {
+      role: 'assistant',
+      content: [
+        { type: 'text', text: 'Let me see.' },
+        { ...call, ...ofAnHour },
+      ],
+    };
+    const result = { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'call_1', content: 'x' }] };
+    expect(normalize({ messages: [user, reply, result] }).payload.cacheSeconds).toBe(3_600);
+  });
+
+  it('takes a document of any number of blocks', () => {
+    const content = Array.from({ length: 150_000 }, () => ({ type: 'text', text: 'a', ...ofAnHour }));
+    const document = { type: 'document', source: { type: 'content', content } };
+    const { payload } = normalize({ messages: [{ role: 'user', content: [document] }] });
+    expect(payload.messages.at(-1)?.content).toHaveLength(2 * content.length - 1);
+    expect(payload.cacheSeconds).toBe(3_600);
   });
 
   it('reads documents as files and texts', () => {
