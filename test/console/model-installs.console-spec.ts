@@ -48,7 +48,14 @@ beforeAll(async () => {
   await mkdir(join(home, 'import', 'tiny'), { recursive: true });
   await copyTinyDecoder('llama', join(home, 'import', 'tiny'));
   [platform, browser] = await Promise.all([
-    startPlatform({ engine: 'text', home, manifests, unnamed: ['large'], processEnv: { ops } }),
+    startPlatform({
+      engine: 'text',
+      home,
+      manifests,
+      unnamed: ['large'],
+      env: { SLUICE_POOL: 'own' },
+      processEnv: { ops },
+    }),
     startBrowser(),
   ]);
 });
@@ -153,6 +160,6 @@ describe('adding a model', () => {
     await openForm();
     expect(await axeFindings(page)).toEqual([]);
     await page.setViewportSize(phone);
-    expect(await scrollsSideways(page)).toBe(false);
+    await expect.poll(() => scrollsSideways(page)).toBe(false);
   });
 });

@@ -53,7 +53,7 @@ describe('signing in', () => {
     expect(page.url()).toBe(`${platform.origin}/console/`);
     expect(await axeFindings(page)).toEqual([]);
     await page.setViewportSize(phone);
-    expect(await scrollsSideways(page)).toBe(false);
+    await expect.poll(() => scrollsSideways(page)).toBe(false);
     expect(watch.problems()).toEqual([]);
   });
 

@@ -86,7 +86,7 @@ describe('for an operator', () => {
     expect(await axeFindings(page)).toEqual([]);
     await takeScreenshot(page, name, 'desktop-light');
     await page.setViewportSize(phone);
-    expect(await scrollsSideways(page)).toBe(false);
+    await expect.poll(() => scrollsSideways(page)).toBe(false);
     await takeScreenshot(page, name, 'phone-light');
     await page.emulateMedia({ colorScheme: 'dark' });
     expect(await axeFindings(page, colorRules)).toEqual([]);
@@ -234,17 +234,20 @@ describe('the alerts of the health view', () => {
     await withPage({}, async (page) => {
       const watch = watchPage(page);
       await openView(page, platform.origin, 'health');
-      await page.getByText('No alert would fire.').waitFor();
+      // The engine of this platform says that it is one for tests, as if it had fallen back to another provider.
+      const rows = page.getByRole('table', { name: 'Alerts' }).locator('tbody tr');
+      await rows.getByText('SluiceProviderFallback').waitFor();
+      const row = rows.filter({ hasText: 'SluiceLedgerBroken' });
+      expect(await row.count()).toBe(0);
       // Ops verifies when it starts and then once an hour.
       await platform.query(`UPDATE ledger_verification SET breaks = '{"wrongBalances": 1}'`);
-      const row = page.getByRole('table', { name: 'Alerts' }).locator('tbody tr');
-      await row.getByText('SluiceLedgerBroken').waitFor();
+      await row.waitFor();
       expect(await row.textContent()).toContain('firing');
       expect(await row.textContent()).toContain('wrongBalances is 1');
       expect(await row.locator('code').textContent()).toBe('docs/runbooks/ledger-broken.md');
       expect(await axeFindings(page)).toEqual([]);
       await platform.query(`UPDATE ledger_verification SET breaks = '{"wrongBalances": 0}'`);
-      await page.getByText('No alert would fire.').waitFor();
+      await row.waitFor({ state: 'detached' });
       expect(watch.problems()).toEqual([]);
     });
   });

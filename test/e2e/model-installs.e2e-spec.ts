@@ -4,6 +4,7 @@ import { mkdir, mkdtemp, realpath, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { itInFull } from '#test/extent';
 import { exampleManifest } from '#test/example-manifest';
 import { type Platform, startPlatform } from '#test/platform';
 import { stopConsistently } from '#test/stop-consistently';
@@ -81,8 +82,8 @@ async function untilState(id: string, state: string): Promise<Row> {
   return await read();
 }
 
-describe('a model of the import folder', () => {
-  it('is installed, served and shown, with one request', async () => {
+describe('a model that an operator asks for', () => {
+  it('is installed from the import folder, served and shown, with one request', async () => {
     const created = await admin('POST', 'model_installations', { reference: './tiny', id: 'own-llama', pool });
     expect(created).toMatchObject({ status: 200, body: { state: 'waiting', model: null } });
     expect(await untilState(created.body.id, 'installed')).toMatchObject({ model: 'own-llama', attempt: 1 });
@@ -112,10 +113,9 @@ describe('a model of the import folder', () => {
     expect(await refuse({ reference: './tiny', tier: 'HUGE' })).toEqual([400, 'tier']);
     expect(await refuse({ reference: './tiny', strange: 1 })).toEqual([400, 'strange']);
   });
-});
 
-describe('ops that is killed midway', () => {
-  it('leaves an installation that the next one resumes', async () => {
+  // In quick runs, installs.int-spec.ts holds it on the parts of ops.
+  itInFull('goes on in the next ops where one was killed', async () => {
     const graph = `/owner/large/resolve/${commit}/onnx/model.onnx`;
     hub.stalls.set(graph, [1_000_000]);
     const { body } = await admin('POST', 'model_installations', { reference: 'large' });

@@ -134,12 +134,21 @@ describe('draftManifest of an embedding model that is a decoder', () => {
     const folder = await copyOf(qwen, 'either');
     const text = await draftManifest(`file:${folder}`, {}, { purpose: 'text' });
     expect(text.manifest).toMatchObject({ type: 'text', family: 'decoder' });
+    const odd = await copyOf(qwen, 'odd', { 'modules.json': '[{}]' });
+    expect((await draftManifest(`file:${odd}`, {}, { purpose: 'text' })).manifest.type).toBe('text');
     const other = await copyOf(reranker, 'plain', { 'README.md': null });
     expect((await draftManifest(`file:${other}`, {})).manifest.type).toBe('text');
     expect((await draftManifest(`file:${other}`, {}, { pooling: 'last' })).manifest.type).toBe('embedding');
     await expect(draftManifest(`file:${other}`, {}, { purpose: 'text', pooling: 'last' })).rejects.toThrow(
       '--pooling is for embedding models',
     );
+  });
+
+  it('is told by its name in the folder of a cache, too', async () => {
+    const snapshot = `models--owner--Tiny-Reranker/snapshots/${'0'.repeat(40)}`;
+    const folder = await copyOf(reranker, snapshot, { 'README.md': null });
+    const { manifest } = await draftManifest(`file:${folder}`, {});
+    expect(manifest).toMatchObject({ id: 'tiny-reranker', type: 'rerank' });
   });
 
   it.each([

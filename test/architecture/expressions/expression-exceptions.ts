@@ -171,12 +171,6 @@ export const expressionExceptions: readonly ExpressionException[] = [
     maxLength: reportLength,
   },
   {
-    path: 'libs/platform/src/devices/shared-libraries.ts',
-    text: String.raw`/^\s*(\S+) => (not found|\S+)/gm`,
-    because: 'Reads the report of the dynamic linker.',
-    maxLength: reportLength,
-  },
-  {
     path: 'libs/queue/src/connections/redis-clients.ts',
     text: "new RegExp(`^${name}:(.*)$`, 'm')",
     because: 'Reads a report of Redis, line by line.',

@@ -88,6 +88,13 @@ describe('the BERT encoder converter', () => {
       { model_type: 'new', rope_scaling: { type: 'dynamic', factor: 8 } },
       /are scaled/,
     ],
+    ['layers without end', 'tiny-modernbert', { num_hidden_layers: 2e9 }, /2000000000 layers are more than 1024/],
+    [
+      'positions without end',
+      'tiny-modernbert',
+      { max_position_embeddings: 2e9 },
+      /2000000000 positions are more than 1048576/,
+    ],
     ['norms before the layers', 'tiny-nomic-bert', { prenorm: true }, /norms come before/],
     ['an activation of other models', 'tiny-modernbert', { hidden_activation: 'relu' }, /its activation is relu/],
     [

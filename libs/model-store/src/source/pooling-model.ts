@@ -77,6 +77,8 @@ export async function describeHubPoolingModel(
   files: ModelFiles,
   { where, choice }: { where: string; choice: PoolingChoice },
 ): Promise<PoolingModelDescription | null> {
+  // It overrides files that say otherwise, and those that cannot be read.
+  if (choice.purpose === 'text' && chosenPurpose(choice, null, where) === 'text') return null;
   const config = await readJsonObject(files, 'config.json');
   const layout = await readSentenceLayout(files);
   const className = String([config['architectures']].flat()[0] ?? '');
@@ -251,7 +253,11 @@ export async function describeSentence(
   const layout = await readSentenceLayout(files);
   const stored = layout?.kind === 'embedding' ? layout : null;
   if (stored === null && choice.pooling === undefined) throw unknownPooling(where);
-  if (converts) requireDense(files, stored?.dense ?? []);
+  const dense = stored?.dense ?? [];
+  if (converts && dense.length > 0 && choice.pooling !== undefined && choice.pooling !== stored?.pooling) {
+    throw pullError(`--pooling does not fit ${where}: the layers behind its pooling are those of ${stored?.pooling}.`);
+  }
+  if (converts) requireDense(files, dense);
   const last = stored?.dense.at(-1);
   return { ...(choice.pooling && { pooling: choice.pooling }), ...(last && { dimensions: last.outputs }) };
 }

@@ -24,7 +24,7 @@ export async function neededLibraries(library: string): Promise<NeededLibrary[] 
 
 /** Parses the output of `ldd`: `libcudnn.so.9 => /usr/lib/libcudnn.so.9 (0x…)`, or `=> not found`. */
 export function parseNeeded(text: string): NeededLibrary[] {
-  return [...text.matchAll(/^\s*(\S+) => (not found|\S+)/gm)].map(([, name = '', path = '']) => ({
+  return [...text.matchAll(/^[\t ]*(\S+) => (not found|\S+)/gm)].map(([, name = '', path = '']) => ({
     name,
     path: path === 'not found' ? null : path,
   }));
