@@ -16,7 +16,7 @@ from pathlib import Path
 
 from lm_eval import simple_evaluate
 from lm_eval.tasks import TaskManager
-from transformers import AutoModelForCausalLM, AutoTokenizer
+from transformers import AutoTokenizer
 
 HERE = Path(__file__).resolve().parent
 TASK = "plain_facts"
@@ -26,7 +26,8 @@ def main():
     options = read_options()
     os.chdir(HERE)  # The task names its questions by a relative path.
     with tempfile.TemporaryDirectory() as folder:
-        unpack(options.gguf, folder)
+        weights = {"pretrained": str(options.gguf.parent), "gguf_file": options.gguf.name}
+        AutoTokenizer.from_pretrained(options.gguf.parent, gguf_file=options.gguf.name).save_pretrained(folder)
         served = evaluate(
             "local-completions",
             model=options.model,
@@ -36,7 +37,7 @@ def main():
             num_concurrent=2,
             max_retries=2,
         )
-        reference = evaluate("hf", pretrained=folder, dtype="float32", device="cpu")
+        reference = evaluate("hf", **weights, dtype="float32", device="cpu")
     questions = len(reference["choices"])
     same = sum(served["choices"][number] == reference["choices"][number] for number in range(questions))
     print(f"{options.model}: {questions} questions, the same choice for {same}")
@@ -50,12 +51,6 @@ def read_options():
     parser.add_argument("--model", required=True, help="id of the served model")
     parser.add_argument("--gguf", required=True, type=lambda path: Path(path).resolve(), help="the file it was made of")
     return parser.parse_args()
-
-
-def unpack(gguf, folder):
-    """Writes the weights as float32, and the tokenizer, as the reference library reads them."""
-    for loader in (AutoTokenizer, AutoModelForCausalLM):
-        loader.from_pretrained(gguf.parent, gguf_file=gguf.name).save_pretrained(folder)
 
 
 def evaluate(kind, **arguments):
