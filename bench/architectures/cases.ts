@@ -43,7 +43,7 @@ export interface ArchitectureCase {
   };
   /** Of one expert where there are experts; default: that of the size. */
   feedForward?: number;
-  /** What every second layer has in place of attention, from the first on. */
+  /** The part that every second layer has in place of attention, from the first on. */
   mixer?: 'short-convolution' | 'gated-delta';
   /** Name of the norm before the output layer; default: `output_norm`. */
   finalNorm?: string;
@@ -53,7 +53,7 @@ export interface ArchitectureCase {
 
 /** Tokens that a channel of a convolution sees, as in published models. */
 export const convolutionTaps = { 'short-convolution': 3, 'gated-delta': 4 } as const;
-/** Of queries, keys and values in gated DeltaNet layers. */
+/** Size of queries, keys and values in gated DeltaNet layers. */
 export const deltaHeadSize = 128;
 
 const queryKeyValue = ['attn_q', 'attn_k', 'attn_v'];

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Scores of lm-evaluation-harness through the API beside those of the same weights in the reference library.
 
-Needs `pip install "lm_eval[api]" torch transformers gguf accelerate`, a platform that serves the model, and its GGUF file:
+Needs `pip install "lm_eval[api]" torch transformers gguf accelerate`, a platform that serves the model, and its GGUF
+file:
 
     SLUICE_URL=http://127.0.0.1:3000 SLUICE_API_KEY=... python3 bench/scores/compare.py \
         --model smollm2-135m-instruct --gguf SmolLM2-135M-Instruct.Q4_1.gguf

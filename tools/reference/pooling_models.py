@@ -1,4 +1,4 @@
-"""Writes tiny decoders that are embedding models or rerankers, and what the reference implementation makes of some texts.
+"""Writes tiny decoders that are embedding models or rerankers, and what the reference makes of some texts.
 
     python -m venv /tmp/reference && /tmp/reference/bin/pip install torch==2.15.0 transformers==5.24.0 \
         sentence-transformers==6.2.0 safetensors numpy gguf==0.19.0
@@ -10,10 +10,10 @@ The folders have random weights, and the files and settings of the published mod
 - `…/__fixtures__/gguf/<model>.gguf`: the same weights as llama.cpp's converter writes them.
 """
 
-import base64
 import json
 import math
 import pathlib
+import re
 import shutil
 import sys
 
@@ -25,10 +25,8 @@ from safetensors.torch import load_file, save_file
 from sentence_transformers import SentenceTransformer
 from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
 
-root = pathlib.Path(__file__).resolve().parents[2]
-families = root / "libs/inference/src/families"
-embedders = families / "text-embedding/__fixtures__"
-rerankers = families / "cross-encoder/__fixtures__"
+from text_encoders import encoders as embedders
+from text_encoders import packed, query, rerankers, write
 
 texts = [
     "Hello.",
@@ -41,7 +39,6 @@ texts = [
     # Almost as long as the model can read.
     "the river was happy and the boat was small " * 28,
 ]
-query = "Was the river happy?"
 positions = 256
 hidden, heads, key_value_heads, head, inner, layers = 32, 4, 2, 16, 48, 2
 qwen_words = (
@@ -53,15 +50,6 @@ prefix = (
     'Note that the answer can only be "yes" or "no".<|im_end|>\n<|im_start|>user\n'
 )
 suffix = "<|im_end|>\n<|im_start|>assistant\n<think>\n\n</think>\n\n"
-
-
-def packed(vector) -> str:
-    return base64.b64encode(numpy.asarray(vector, dtype="<f4").tobytes()).decode()
-
-
-def write(path: pathlib.Path, value) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(value, ensure_ascii=False, indent=None if "texts" in value else 2) + "\n")
 
 
 def byte_level(special: list[str], plain: list[str], template: str, size: int) -> Tokenizer:
@@ -143,12 +131,9 @@ def references(folder: pathlib.Path, tokenizer: Tokenizer, vectors, end: int | N
     write(folder / "reference.json", {"texts": wanted, "ids": ids, "vectors": [packed(vector) for vector in vectors], **more})
 
 
-def sentence_transformer(folder: pathlib.Path):
-    return SentenceTransformer(str(folder), device="cpu", model_kwargs={"dtype": torch.float32, "attn_implementation": "eager"})
-
-
 def with_sentence_transformers(folder: pathlib.Path, tokenizer: Tokenizer, keys=(), wanted=texts) -> None:
-    model = sentence_transformer(folder)
+    settings = {"dtype": torch.float32, "attn_implementation": "eager"}
+    model = SentenceTransformer(str(folder), device="cpu", model_kwargs=settings)
     found = {key: [packed(vector) for vector in model.encode(short(wanted), batch_size=3, prompt_name=key)] for key in keys}
     references(folder, tokenizer, model.encode(wanted, batch_size=len(wanted), prompt=""), wanted=wanted, **found)
 
@@ -182,10 +167,12 @@ qwen3_tokenizer = {"eos_token": "<|im_end|>", "pad_token": "<|endoftext|>", "pad
                    "model_max_length": 131072}
 
 
-def model_of(kind: str, config: dict, **more):
-    settings = getattr(transformers, f"{kind.removesuffix('Model').removesuffix('Text')}{'Text' if 'Text' in kind else ''}Config")
-    made = settings(**{key: value for key, value in config.items() if key not in ("architectures", "transformers_version", "torch_dtype", "dtype")})
-    return getattr(transformers, kind)._from_config(made, attn_implementation="eager", dtype=torch.float32, **more).eval()
+def model_of(kind: str, config: dict):
+    """A model of a class of transformers, by members of `config.json`."""
+    settings = getattr(transformers, f"{re.sub('(Model|For.*)$', '', kind)}Config")
+    unread = ("architectures", "transformers_version", "torch_dtype", "dtype")
+    made = settings(**{key: value for key, value in config.items() if key not in unread})
+    return getattr(transformers, kind)._from_config(made, attn_implementation="eager", dtype=torch.float32).eval()
 
 
 def embedding_qwen3() -> None:
@@ -288,10 +275,7 @@ def reranker_qwen3() -> None:
     torch.manual_seed(25)
     # The prompt alone is some 200 tokens of this vocabulary.
     config = {**qwen3, "max_position_embeddings": 768, "transformers_version": "4.51.0"}
-    model = transformers.Qwen3ForCausalLM._from_config(
-        transformers.Qwen3Config(**{key: value for key, value in config.items() if key not in ("architectures", "transformers_version", "torch_dtype")}),
-        attn_implementation="eager", dtype=torch.float32,
-    ).eval()
+    model = model_of("Qwen3ForCausalLM", config)
     tensors = {name: value for name, value in randomize(model).items() if name != "lm_head.weight"}
     tokenizer = qwen_tokenizer("$A")
     folder = rerankers / "tiny-qwen3-reranker"
@@ -307,11 +291,9 @@ def reranker_qwen3() -> None:
     documents = [text for text in texts if text]
     ids = [ids_of(text) for text in documents]
     logits, others = [], []
-    score = transformers.Qwen3ForSequenceClassification._from_config(
-        transformers.Qwen3Config(**{**model.config.to_dict(), "num_labels": 1, "pad_token_id": tokenizer.token_to_id("<|endoftext|>")}),
-        attn_implementation="eager", dtype=torch.float32,
-    ).eval()
-    score.load_state_dict({**{name: value for name, value in tensors.items()}, "score.weight": (torch.randn(1, hidden) * 0.3).half().float()})
+    padding = tokenizer.token_to_id("<|endoftext|>")
+    score = model_of("Qwen3ForSequenceClassification", {**model.config.to_dict(), "num_labels": 1, "pad_token_id": padding})
+    score.load_state_dict({**tensors, "score.weight": (torch.randn(1, hidden) * 0.3).half().float()})
     with torch.no_grad():
         for row in ids:
             last = model(torch.tensor([row]), use_cache=False).logits[0, -1]
@@ -320,7 +302,7 @@ def reranker_qwen3() -> None:
     write(folder / "reference.json", {"query": query, "texts": documents, "ids": ids, "logits": logits})
 
     other = rerankers / "tiny-qwen3-seq-cls"
-    labels = {"id2label": {"0": "LABEL_0"}, "label2id": {"LABEL_0": 0}, "pad_token_id": tokenizer.token_to_id("<|endoftext|>")}
+    labels = {"id2label": {"0": "LABEL_0"}, "label2id": {"LABEL_0": 0}, "pad_token_id": padding}
     store(other, {**config, "architectures": ["Qwen3ForSequenceClassification"], **labels}, score.state_dict(), tokenizer, qwen3_tokenizer)
     write(other / "reference.json", {"query": query, "texts": documents, "ids": ids, "logits": others})
 
@@ -331,7 +313,7 @@ def reranker_qwen3() -> None:
                end=("<|im_end|>", False), score=rows, rerank=prompt)
 
 
-def write_gguf(path, arch, config, tensors, keys, tokenizer, end, begin=None, dense=(), score=None, rerank=None) -> None:
+def started(path: pathlib.Path, arch: str, config: dict) -> gguf.GGUFWriter:
     path.parent.mkdir(parents=True, exist_ok=True)
     writer = gguf.GGUFWriter(str(path), arch)
     writer.add_context_length(config["max_position_embeddings"])
@@ -339,6 +321,31 @@ def write_gguf(path, arch, config, tensors, keys, tokenizer, end, begin=None, de
     writer.add_block_count(config["num_hidden_layers"])
     writer.add_feed_forward_length(config["intermediate_size"])
     writer.add_head_count(config["num_attention_heads"])
+    return writer
+
+
+def target_names(arch: str, config: dict):
+    """Returns what gives the name of a tensor in GGUF files."""
+    kind = next(key for key, known in gguf.MODEL_ARCH_NAMES.items() if known == arch)
+    mapped = gguf.get_tensor_name_map(kind, config["num_hidden_layers"])
+
+    def target_of(name: str) -> str:
+        target = mapped.get_name(name, try_suffixes=(".weight", ".bias"))
+        assert target is not None, f"{arch} has no name for {name}"
+        return target
+
+    return target_of
+
+
+def finish(writer: gguf.GGUFWriter) -> None:
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+
+
+def write_gguf(path, arch, config, tensors, keys, tokenizer, end, begin=None, dense=(), score=None, rerank=None) -> None:
+    writer = started(path, arch, config)
     writer.add_head_count_kv(config["num_key_value_heads"])
     writer.add_key_length(config["head_dim"])
     writer.add_value_length(config["head_dim"])
@@ -364,61 +371,43 @@ def write_gguf(path, arch, config, tensors, keys, tokenizer, end, begin=None, de
     writer.add_add_bos_token(begin is not None)
     if rerank is not None:
         writer.add_chat_template([{"name": "rerank", "template": rerank}])
-    kind = next(key for key, name in gguf.MODEL_ARCH_NAMES.items() if name == arch)
-    mapped = gguf.get_tensor_name_map(kind, config["num_hidden_layers"])
+    target_of = target_names(arch, config)
     for name, tensor in tensors.items():
-        full = name if name.startswith("model.") else f"model.{name}"
-        target = mapped.get_name(full, try_suffixes=(".weight", ".bias"))
-        assert target is not None, f"{arch} has no name for {full}"
+        target = target_of(name if name.startswith("model.") else f"model.{name}")
         values = tensor.numpy()
         writer.add_tensor(target, values.astype(numpy.float16) if values.ndim > 1 else values)
     for index, weight in enumerate(dense, 2):
         writer.add_tensor(f"dense_{index}.weight", weight.numpy().astype(numpy.float16))
     if score is not None:
         writer.add_tensor("cls.output.weight", score.numpy().astype(numpy.float16))
-    writer.write_header_to_file()
-    writer.write_kv_data_to_file()
-    writer.write_tensors_to_file()
-    writer.close()
+    finish(writer)
 
 
 def gguf_encoder(name: str, arch: str, keys: dict) -> None:
-    """An encoder of `text_encoders.py` as llama.cpp's converter writes it; its known answers are those of the folder."""
+    """An encoder of `text_encoders.py` as llama.cpp's converter writes it. Its known answers are those of the folder."""
     folder = embedders / name
     config = json.loads((folder / "config.json").read_text())
     file = json.loads((folder / "tokenizer.json").read_text())
     tensors = load_file(folder / "model.safetensors")
-    path = embedders / f"gguf/{name}.gguf"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    writer = gguf.GGUFWriter(str(path), arch)
-    writer.add_context_length(config["max_position_embeddings"])
-    writer.add_embedding_length(config["hidden_size"])
-    writer.add_block_count(config["num_hidden_layers"])
-    writer.add_feed_forward_length(config["intermediate_size"])
-    writer.add_head_count(config["num_attention_heads"])
+    writer = started(embedders / f"gguf/{name}.gguf", arch, config)
     writer.add_layer_norm_eps(config["layer_norm_eps"])
     writer.add_causal_attention(False)
     for key, value in keys.items():
         (writer.add_float32 if isinstance(value, float) else writer.add_uint32)(f"{arch}.{key}", value)
     special = {token["content"]: token["id"] for token in file["added_tokens"]}
     write_word_piece(writer, file, special) if file["model"]["type"] == "WordPiece" else write_unigram(writer, file, special)
-    kind = next(key for key, known in gguf.MODEL_ARCH_NAMES.items() if known == arch)
-    mapped = gguf.get_tensor_name_map(kind, config["num_hidden_layers"])
+    target_of = target_names(arch, config)
     for tensor, values in tensors.items():
         if tensor.startswith("pooler.") or tensor.endswith("position_ids"):
             continue
-        target = mapped.get_name(tensor.removeprefix("bert."), try_suffixes=(".weight", ".bias"))
-        assert target is not None, f"{arch} has no name for {tensor}"
+        target = target_of(tensor.removeprefix("bert."))
         numbers = values.float().numpy()
         if config["model_type"] == "xlm-roberta" and target == "position_embd.weight":
             # The converter leaves out what is before the first token.
             numbers = numpy.ascontiguousarray(numbers[config["pad_token_id"] + 1 :])
         is_exact = numbers.ndim > 1 and numpy.array_equal(numbers.astype(numpy.float16).astype(numpy.float32), numbers)
         writer.add_tensor(target, numbers.astype(numpy.float16) if is_exact else numbers)
-    writer.write_header_to_file()
-    writer.write_kv_data_to_file()
-    writer.write_tensors_to_file()
-    writer.close()
+    finish(writer)
 
 
 def write_word_piece(writer, file: dict, special: dict[str, int]) -> None:
@@ -470,7 +459,7 @@ def embedding_labse() -> None:
 
 
 def encoder_ntk() -> None:
-    """GTE with the static scaling of its published checkpoints: the base times a factor, and all frequencies smaller."""
+    """GTE scaled as its published checkpoints are: the base times a factor, and all frequencies smaller."""
     folder = embedders / "tiny-gte"
     scaling = {"type": "ntk", "factor": 8.0}
     model = transformers.GteModel.from_pretrained(folder, dtype=torch.float32, attn_implementation="eager").eval()

@@ -18,7 +18,6 @@ import sys
 
 import torch
 import transformers
-from safetensors import safe_open
 from safetensors.torch import load_file, save_file
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import PreTrainedTokenizerFast
@@ -312,12 +311,26 @@ def with_stacked_experts(tensors: dict, _: torch.dtype) -> dict:
     return stacked
 
 
-added_tensors = {"qwen35-sees": with_guesses, "qwen35-moe-sees": with_stacked_experts}
+def with_layer_ahead(tensors: dict, dtype: torch.dtype) -> dict:
+    """Published files have tensors of the layer that guesses a further token."""
+    ahead = f"model.layers.{published['glm4-moe']['num_hidden_layers']}"
+    return tensors | {
+        f"{ahead}.eh_proj.weight": torch.zeros(32, 64, dtype=dtype),
+        f"{ahead}.self_attn.q_proj.weight": tensors["model.layers.0.self_attn.q_proj.weight"].clone(),
+    }
+
+
+added_tensors = {
+    "qwen35-sees": with_guesses,
+    "qwen35-moe-sees": with_stacked_experts,
+    "glm4-moe": with_layer_ahead,
+}
 
 # Models whose `config.json` gets members of a published one.
 published_members = {"lfm2": published_lfm2, "qwen35-sees": published_qwen35}
 
-# Models whose `config.json` has the members that the authors published, and small sizes. The reference reads that file too.
+# Models whose `config.json` has the members that the authors published, and small sizes.
+# The reference reads that file too.
 sizes = dict(
     vocab_size=vocabulary, hidden_size=32, intermediate_size=48, num_hidden_layers=2, num_attention_heads=4,
     num_key_value_heads=2, max_position_embeddings=256, bos_token_id=0, eos_token_id=1, pad_token_id=0,
@@ -523,9 +536,7 @@ def make_decoder(name: str, tokenizer: PreTrainedTokenizerFast) -> None:
                 path = target / "config.json"
                 content = published_members[name](json.loads(path.read_text()))
                 path.write_text(json.dumps(content, indent=2) + "\n")
-            if name in added_tensors:
-                tensors = added_tensors[name](load_file(target / "model.safetensors"), dtype)
-                save_file(tensors, target / "model.safetensors", metadata=dict(format="pt"))
+            add_tensors(name, dtype)
             return write(name, loaded, results)
     raise SystemExit(f"{name}: no seed has clear choices")
 
@@ -544,27 +555,21 @@ def make_published(name: str, tokenizer: PreTrainedTokenizerFast) -> None:
         randomize(model, seed)
         model.generation_config.pad_token_id = None
         model.to(brain).save_pretrained(target)
-        # What the library would write has other members.
+        # The library would write other members.
         (target / "config.json").write_text(text)
         loaded = model_class.from_pretrained(target, dtype=single, attn_implementation="eager").eval()
         results, margin = answers(loaded, tokenizer)
         if margin > 5e-3:
-            add_layer_ahead(target, content)
+            add_tensors(name, brain)
             return write(name, loaded, results)
     raise SystemExit(f"{name}: no seed has clear choices")
 
 
-def add_layer_ahead(target: pathlib.Path, content: dict) -> None:
-    """Adds tensors of the layer that guesses a further token, as the published files have them."""
-    if content["model_type"] != "glm4_moe":
+def add_tensors(name: str, dtype: torch.dtype) -> None:
+    if name not in added_tensors:
         return
-    path = target / "model.safetensors"
-    with safe_open(path, "pt") as file:
-        tensors = {key: file.get_tensor(key) for key in file.keys()}
-    ahead = f"model.layers.{content['num_hidden_layers']}"
-    tensors[f"{ahead}.eh_proj.weight"] = torch.zeros(32, 64, dtype=brain)
-    tensors[f"{ahead}.self_attn.q_proj.weight"] = tensors["model.layers.0.self_attn.q_proj.weight"].clone()
-    save_file(tensors, path, metadata=dict(format="pt"))
+    path = folder / name / "model.safetensors"
+    save_file(added_tensors[name](load_file(path), dtype), path, metadata=dict(format="pt"))
 
 
 # Name, layout, group size, `sym`, and the wider sizes that whole groups need.

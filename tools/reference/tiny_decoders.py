@@ -266,14 +266,14 @@ def write(path, entry, config, model):
         writer.add_rope_freq_base(whole["rope_theta"])
     rotated = int(head * (whole.get("partial_rotary_factor") or 1))
     writer.add_rope_dimension_count(rotated)
+    adders = {
+        str: writer.add_string,
+        float: writer.add_float32,
+        bool: writer.add_bool,
+        int: writer.add_uint32,
+        list: writer.add_array,
+    }
     for key, value in entry["keys"].items():
-        adders = {
-            str: writer.add_string,
-            float: writer.add_float32,
-            bool: writer.add_bool,
-            int: writer.add_uint32,
-            list: writer.add_array,
-        }
         adders[type(value)](f"{arch}.{key}", value)
     write_tokenizer(writer)
     write_factors(writer, whole, rotated)
@@ -310,11 +310,11 @@ def feed_forward_length(config):
 
 def stored(entry, config, name, values, names, rotated):
     """The tensors of a GGUF file for one of transformers."""
-    if ".experts." in name and "e_score_correction_bias" not in name:
-        yield from stored_experts(entry["arch"], name, values)
-        return
     if "e_score_correction_bias" in name:
         yield f"blk.{name.split('.')[2]}.exp_probs_b.bias", np.ascontiguousarray(values.squeeze())
+        return
+    if ".experts." in name:
+        yield from stored_experts(entry["arch"], name, values)
         return
     name = f"{name}.weight" if name.endswith(".sinks") else name
     if name.endswith((".A_log", ".dt_bias")):

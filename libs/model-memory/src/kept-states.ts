@@ -1,18 +1,18 @@
 import { mebibyte } from '#common/values';
 
 /*
- * States of layers that do not attend (short convolutions, gated DeltaNet). A prefix of a prompt can only be reused at a position whose
- * state is kept, so the engine keeps some of them.
+ * States of layers that do not attend (short convolutions, gated DeltaNet). A prefix of a prompt can only be reused at
+ * a position whose state is kept, so the engine keeps some of them.
  */
 
 const limits = {
-  /** Memory that the kept states of all rows may take, */
+  /** Memory that the kept states of all rows may take. */
   bytes: 64 * mebibyte,
-  /** unless they are so large that each request would have fewer than this. */
+  /** States that each request has at least, also where they take more memory than that. */
   perSlot: 2,
-  /** More would not make a difference. */
+  /** Largest number; more would not make a difference. */
   states: 1_024,
-  /** Within one prompt: at ends of its chunks, and where it ends. */
+  /** States of one prompt: at ends of its chunks, and where it ends. */
   fewestPerRow: 2,
   mostPerRow: 16,
 } as const;

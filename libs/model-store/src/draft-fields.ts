@@ -33,6 +33,16 @@ export function commonFields(
   };
 }
 
+/** The same for a model that may have a title: the name of its file tells quantizations apart, and is its id. */
+export function titledFields(
+  uri: string,
+  name: string,
+  { title, bytes, license }: { title: string | null; bytes: number; license: string | null },
+  options: DraftOptions,
+) {
+  return commonFields(uri, title ?? name, { bytes, license }, { ...options, id: options.id ?? toId(name) });
+}
+
 /** A context beyond the model's own, where its rotation allows one, must be asked for: it changes short texts too. */
 export function chooseContext(found: GgufDescription, { contextLength }: DraftOptions): number {
   if (contextLength === undefined) return Math.min(found.contextLength, defaultContextLimit);
@@ -43,7 +53,7 @@ export function chooseFormats(found: GgufDescription, { weights }: DraftOptions)
   return weights === undefined ? found.formats : uniformFormats(weights, found);
 }
 
-/** That of most weights. */
+/** Returns the precision of most weights. */
 export function mainQuantization(formats: ConvertedFormats): ModelManifest['capabilities']['quantization'] {
   const [precision] = precisionsOf(formats);
   if (precision === 'int4') return precision;
@@ -58,7 +68,7 @@ export function truncationMembers(lengths: 'any' | number[] | undefined) {
   };
 }
 
-/** What the authors put in front of queries and documents, under the names that they give these kinds of texts. */
+/** Returns the prompts for queries and documents, under the names that authors give these kinds of texts. */
 export function prefixesOf(prompts: Record<string, unknown>): Record<string, string> {
   const find = (...names: string[]): unknown => names.map((name) => prompts[name]).find((text) => text !== undefined);
   const found = {
@@ -69,7 +79,7 @@ export function prefixesOf(prompts: Record<string, unknown>): Record<string, str
   return Object.fromEntries(texts) as Record<string, string>;
 }
 
-export function toId(name: string): string {
+function toId(name: string): string {
   return name
     .toLowerCase()
     .replace(/[^a-z0-9._-]+/g, '-')

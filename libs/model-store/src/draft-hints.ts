@@ -2,9 +2,9 @@ import type { DraftFacts } from './draft.js';
 import { type ConvertedFormats, precisionsOf, uniformFormats } from './source/converted-formats.js';
 import { decoderSize, type GgufDescription } from './source/gguf-description.js';
 
-/* What an operator may want to choose instead of what a draft has. */
+/* Choices that an operator may prefer to those of a draft. */
 
-/** Of several GGUF files of a source, the operator may have meant another. */
+/** The operator may have meant another of several GGUF files of a source. */
 export function choiceOf(uri: string, name: string, [first, ...more]: readonly string[]): Pick<DraftFacts, 'choice'> {
   if (first === undefined) return {};
   const others = more.length === 0 ? first : `${first} and ${more.length} more`;

@@ -12,7 +12,7 @@ import {
   encoderSlots,
   mainQuantization,
   prefixesOf,
-  toId,
+  titledFields,
   truncationMembers,
 } from './draft-fields.js';
 import { draftGgufEncoder, draftPoolingModel } from './draft-pooling-model.js';
@@ -140,16 +140,7 @@ function draftGguf(
   const bytes = convertedBytes(gguf, formats, contextLength);
   const manifest = validateManifest(
     {
-      ...commonFields(
-        uri,
-        gguf.title ?? name,
-        { bytes, license: gguf.license },
-        {
-          ...options,
-          // The file's name, which tells quantisations apart, and not its title.
-          id: options.id ?? toId(name),
-        },
-      ),
+      ...titledFields(uri, name, { title: gguf.title, bytes, license: gguf.license }, options),
       sources: [source],
       converter: { kind: 'gguf', options: { weights: options.weights ?? stored, contextLength } },
       graphFile: 'model.onnx',

@@ -6,12 +6,11 @@ import type { Draft, DraftOptions } from './draft.js';
 import {
   chooseContext,
   chooseFormats,
-  commonFields,
   defaultContextLimit,
   encoderSlots,
   mainQuantization,
   prefixesOf,
-  toId,
+  titledFields,
   truncationMembers,
 } from './draft-fields.js';
 import { choiceOf } from './draft-hints.js';
@@ -40,9 +39,8 @@ export function draftPoolingModel(
   const contextLength = chooseContext(model, options);
   const formats = chooseFormats(model, options);
   const { files: bytes, mapped } = poolingModelBytes(model, formats, contextLength);
-  // Of a GGUF file, the name tells quantizations apart, and not its title.
-  const id = options.id ?? toId(name);
-  const common = commonFields(uri, model.title ?? name, { bytes, license: model.license }, { ...options, id });
+  const { title, license } = model;
+  const common = titledFields(uri, name, { title, bytes, license }, options);
   const isEmbedder = poolingModel.purpose === 'embedding';
   const fields = isEmbedder
     ? embedderFields(poolingModel, model, { maxInputTokens: contextLength, ...truncationMembers(options.matryoshka) })
@@ -122,10 +120,9 @@ export function draftGgufEncoder(
   const positions = Number(config['max_position_embeddings']);
   const contextLength = Math.min(options.contextLength ?? defaultContextLimit, positions);
   const bytes = Float32Array.BYTES_PER_ELEMENT * encoder.parameters;
-  const id = options.id ?? toId(name);
   const manifest = validateManifest(
     {
-      ...commonFields(uri, title ?? name, { bytes, license }, { ...options, id }),
+      ...titledFields(uri, name, { title, bytes, license }, options),
       sources: [source],
       converter: { kind: 'gguf' },
       graphFile: 'model.onnx',

@@ -20,9 +20,9 @@ export interface DraftOptions {
   weights?: WeightFormat;
   /** Of a GGUF file or safetensors; default: the model's own, at most 8,192. */
   contextLength?: number;
-  /** What a decoder becomes, where its files do not say it. */
+  /** The purpose of a decoder whose files do not state it. */
   purpose?: DecoderPurpose;
-  /** How an embedding model makes one vector of those of its tokens, where its files do not say it. */
+  /** The pooling of an embedding model whose files do not state it. */
   pooling?: SentencePooling;
   /** Lengths that vectors may be truncated to, where the files do not say it: any, or these. */
   matryoshka?: 'any' | number[];
@@ -45,9 +45,9 @@ export interface DraftFacts {
   summary: string;
   /** What the model loses against its file; absent: nothing that the file does not say. */
   rounding?: string;
-  /** Which of several files was chosen; absent: there was one, or it was named. */
+  /** The one of several files that was chosen; absent: there was one, or it was named. */
   choice?: string;
-  /** What the memory would depend on with other weights; absent: nothing smaller loses little. */
+  /** Sizes with other weights; absent: nothing smaller loses little. */
   smaller?: { weights: WeightFormat; size: DecoderSize }[];
   /** Size of the files after installation. */
   weightsBytes: number;

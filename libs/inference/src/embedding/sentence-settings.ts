@@ -6,7 +6,7 @@ import { type Pooling, poolings } from './pooling.js';
 
 /** Settings that turn model output into the vector of a text. */
 export interface SentenceSettings {
-  /** Null: nothing says it. A graph that returns whole vectors pools by itself. */
+  /** Null: no file and no option says it. A graph that returns whole vectors pools by itself. */
   pooling: Pooling | null;
   normalize: boolean;
   /** True when layers follow the pooling: only a graph that contains them can be used. */
@@ -34,9 +34,9 @@ const names: Record<string, Pooling> = { mean: 'mean', cls: 'cls', lasttoken: 'l
 
 /**
  * Reads `modules.json` of the sentence-transformers layout and the files it references. `familyOptions.pooling` and
- * `.normalize` of the manifest take precedence. Without files, vectors are normalised to length 1, and the pooling stays
- * open. Throws `INVALID_MANIFEST` or `INVALID_MODEL` for settings that are not supported, because a guess would return
- * wrong vectors.
+ * `.normalize` of the manifest take precedence. Without files, vectors are normalised to length 1, and the pooling
+ * stays open. Throws `INVALID_MANIFEST` or `INVALID_MODEL` for settings that are not supported, because a guess would
+ * return wrong vectors.
  */
 export async function readSentenceSettings({
   directory,

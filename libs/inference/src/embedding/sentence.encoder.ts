@@ -3,7 +3,7 @@ import { floatsOf } from '../runtime/float-tensor.js';
 import type { GraphSession } from '../runtime/graph-session.js';
 import { encoderFeeds } from './encoder-feeds.js';
 import { type EncoderGraph, inspectEncoder } from './encoder-graph.js';
-import { cosine, poolTokens } from './pooling.js';
+import { cosine, poolTokens, type Pooling } from './pooling.js';
 import type { SentenceSettings } from './sentence-settings.js';
 
 /** Below this cosine, a vector counts as changed by the rest of its batch. */
@@ -12,19 +12,22 @@ const sameVector = 0.9999;
 /** Turns token ids of texts into pooled vectors, with one run of the graph per batch. */
 export class SentenceEncoder {
   private readonly graph: EncoderGraph;
+  /** Null if the graph returns the vectors of texts. */
+  private readonly pooling: Pooling | null;
 
   constructor(
     private readonly session: GraphSession,
-    private readonly settings: SentenceSettings,
+    settings: SentenceSettings,
     private readonly padId: number,
   ) {
     this.graph = inspectEncoder(session, { wholeText: settings.needsWholeGraph });
-    if (this.graph.granularity === 'tokens' && settings.pooling === null) throw unknownPooling();
+    this.pooling = this.graph.granularity === 'text' ? null : settings.pooling;
+    if (this.graph.granularity === 'tokens' && this.pooling === null) throw unknownPooling();
   }
 
   /** True if the graph returns the vectors of texts, so no setting changes how they are made. */
   get poolsItself(): boolean {
-    return this.graph.granularity === 'text';
+    return this.pooling === null;
   }
 
   get provider(): string {
@@ -37,16 +40,15 @@ export class SentenceEncoder {
 
   /** Returns one vector per row, neither truncated nor normalised. Rejects with the runtime's error. */
   async encode(rows: readonly Int32Array[]): Promise<Float32Array[]> {
-    const { inputs, output, granularity } = this.graph;
+    const { inputs, output } = this.graph;
+    const { pooling } = this;
     const batch = rows.map((ids) => ({ ids }));
     const { feeds, longest } = encoderFeeds(this.session, inputs, { rows: batch, padId: this.padId });
     const fetched = (await this.session.run(feeds, [output.name]))[output.name];
     if (fetched === undefined) throw new PlatformError('INFERENCE_FAILED', 'The model returned no vectors.');
     const data = floatsOf(fetched);
     const size = fetched.dims.at(-1) ?? 0;
-    if (granularity === 'text') return rows.map((_row, index) => data.slice(index * size, (index + 1) * size));
-    const { pooling } = this.settings;
-    if (pooling === null) throw unknownPooling();
+    if (pooling === null) return rows.map((_row, index) => data.slice(index * size, (index + 1) * size));
     return rows.map((row, index) =>
       poolTokens(pooling, { data, offset: index * longest * size, length: row.length, size }),
     );

@@ -8,7 +8,7 @@ export interface RerankInput {
   documents: string[];
   /** Tokens after which a document is cut; null: where the model's limit cuts it. */
   maxTokensPerDocument: number | null;
-  /** What makes a document relevant; absent: as the model's manifest says. Only for models with a prompt. */
+  /** The instruction that makes a document relevant; absent: the manifest's. Only for models with a prompt. */
   instruction?: string;
 }
 

@@ -22,7 +22,7 @@ export interface CacheNames {
 export interface StateNames {
   past: string;
   present: string;
-  /** Of one row. */
+  /** Shape of the state of one row. */
   dimensions: number[];
 }
 
@@ -50,7 +50,7 @@ export interface SplitGraph extends DecoderGraphBase {
   givesWanted: boolean;
   /** Takes the adapter of each row. */
   takesAdapters: boolean;
-  /** Of layers that do not attend; empty if every layer does. */
+  /** States of layers that do not attend; empty if every layer does. */
   states: StateNames[];
 }
 

@@ -10,7 +10,7 @@ function open(limit = limits): RowStates {
   return new RowStates(new FakeGraphSession(), [{ ...names, dimensions: [2, 3] }], limit);
 }
 
-/** What a run over some rows returns: each state is six times a number. */
+/** Outputs of a run over some rows: each state is six times a number. */
 function outputsOf(numbers: readonly number[]): Record<string, GraphTensor> {
   const data = Float32Array.from(numbers.flatMap((number) => new Array<number>(6).fill(number)));
   return { [names.present]: { type: 'float32', data, dims: [numbers.length, 2, 3] } };

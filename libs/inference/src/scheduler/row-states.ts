@@ -2,7 +2,12 @@ import { freeBytes } from '#platform/memory';
 import type { StateNames } from '../runtime/decoder-graph.js';
 import type { GraphSession, GraphTensor } from '../runtime/graph-session.js';
 
-/** States of rows that ran together, one buffer `[rows, …]` per tensor. They are never written to, and may be shared. */
+/** Number of values of a tensor in the state of one row. */
+export function stateSize({ dimensions }: StateNames): number {
+  return dimensions.reduce((product, size) => product * size, 1);
+}
+
+/** States of rows that ran together, one buffer `[rows, …]` per tensor. They are shared, and never written to. */
 class StateBatch {
   private holders = 0;
 
@@ -50,7 +55,7 @@ export interface StateSnapshot {
   holders: number;
 }
 
-/** What a run reads; released once nothing runs with it any more. */
+/** The states that a run reads; released once nothing runs with them any more. */
 export interface PastStates {
   feeds: Record<string, GraphTensor>;
   release(): void;
@@ -77,7 +82,7 @@ export class RowStates {
     private readonly tensors: readonly StateNames[],
     private readonly limits: SnapshotLimits,
   ) {
-    this.sizes = tensors.map(({ dimensions }) => dimensions.reduce((product, size) => product * size, 1));
+    this.sizes = tensors.map(stateSize);
   }
 
   /** Outputs of the graph that `read` needs. */
@@ -121,7 +126,7 @@ export class RowStates {
 
   /** Keeps a state for later prompts. The caller drops it once. */
   snapshot(length: number, state: RowState): StateSnapshot {
-    // Of a row among others only its own part is kept.
+    // A row among others gives only its own part.
     const kept = state.batch.rows === 1 ? state.share() : new RowState(this.gather([state]), 0);
     const snapshot: StateSnapshot = { length, state: kept, holders: 1 };
     this.snapshots.add(snapshot);

@@ -7,7 +7,7 @@ import { capacityFor } from './cache-block.js';
 import type { CacheRow, DecodePart, Decoder, LogitsNeeded, PrefillPart } from './decoder.js';
 import { type FreshPositions, heldInWindow, LayeredCache } from './layered-cache.js';
 import { minimumReuse } from './prefix-store.js';
-import { RowStates } from './row-states.js';
+import { RowStates, stateSize } from './row-states.js';
 import { type KeptWindow, SplitRow } from './split-row.js';
 import { type RunInput, type RunResult, SplitRunner } from './split-runner.js';
 import { type Span, type WindowLimits, windowStart } from './window-positions.js';
@@ -52,8 +52,7 @@ export class SplitDecoder implements Decoder {
     this.givesWanted = graph.givesWanted;
     const windows = graph.caches.flatMap(({ window }) => window ?? []);
     this.window = windows.length === 0 ? null : { ...limits, size: Math.max(...windows) };
-    const stateSizes = graph.states.map(({ dimensions }) => dimensions.reduce((product, size) => product * size, 4));
-    const stateBytes = stateSizes.reduce((sum, bytes) => sum + bytes, 0);
+    const stateBytes = graph.states.reduce((sum, state) => sum + stateSize(state) * Float32Array.BYTES_PER_ELEMENT, 0);
     this.states = new RowStates(session, graph.states, keptStates(stateBytes, slots));
     this.runner = new SplitRunner(session, graph, this.states);
     this.batch = this.newCache();

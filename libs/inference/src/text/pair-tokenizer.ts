@@ -1,11 +1,9 @@
-import { readFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import type { Tokenizer } from '@huggingface/tokenizers';
 import { PlatformError } from '#common';
 import { ControlTokens } from './control-tokens.js';
 import { readMarkedText } from './marked-text.js';
-import { encodeInTime, newTokenizer } from './word-patterns.js';
-import { loadTokenizerConfig, padIdOf, type TokenizerFile } from './text-tokenizer.js';
+import { encodeInTime } from './word-patterns.js';
+import { loadTokenizer, padIdOf } from './text-tokenizer.js';
 
 /** Characters tokenized at first, and how far beyond a limit a part of a text must reach to stand for all of it. */
 const segmentCharacters = 32_768;
@@ -21,7 +19,7 @@ export interface EncodedPair {
 
 /** Joins documents to a query. */
 export interface OpenQuery {
-  /** Of the query. */
+  /** Length of the query in tokens. */
   tokens: number;
   /** Tokens that a document may have; less than 1: none. */
   room: number;
@@ -31,8 +29,8 @@ export interface OpenQuery {
 
 export interface PairEncoder {
   /**
-   * Reads a query that documents are joined to, in at most `maxTokens` tokens together. `instruction` replaces that of a model with
-   * a prompt; others get none.
+   * Reads a query that documents are joined to, in at most `maxTokens` tokens together. `instruction` replaces that of
+   * a model with a prompt; others get none.
    */
   open(query: string, maxTokens: number, instruction?: string): OpenQuery;
 }
@@ -71,9 +69,7 @@ export class PairTokenizer implements PairEncoder {
 
   /** Rejects with `INVALID_MODEL` if the tokenizer does not keep two texts apart. */
   static async load(directory: string): Promise<PairTokenizer> {
-    const file = JSON.parse(await readFile(join(directory, 'tokenizer.json'), 'utf8')) as TokenizerFile;
-    const config = await loadTokenizerConfig(directory);
-    const tokenizer = newTokenizer(file, config);
+    const { tokenizer, config } = await loadTokenizer(directory);
     return new PairTokenizer(tokenizer, readForm(tokenizer), padIdOf(tokenizer, config));
   }
 
@@ -114,7 +110,7 @@ export class PairTokenizer implements PairEncoder {
   }
 }
 
-/** Reads a text, or so much of one of many more than `limit` tokens that what follows does not change the first of them. */
+/** Reads a text; of one with many more than `limit` tokens, so much that the rest does not change the first of them. */
 export function readWithin(text: string, limit: number, read: (part: string) => number[]): number[] {
   const enough = limit * toleranceFactor + toleranceTokens;
   for (let characters = segmentCharacters; ; characters *= 2) {

@@ -1,28 +1,26 @@
-import { readFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import type { Tokenizer } from '@huggingface/tokenizers';
 import { PlatformError } from '#common';
 import { ControlTokens } from './control-tokens.js';
 import { readMarkedText } from './marked-text.js';
 import { type EncodedPair, type OpenQuery, type PairEncoder, readWithin } from './pair-tokenizer.js';
-import { loadTokenizerConfig, padIdOf, type TokenizerFile } from './text-tokenizer.js';
-import { encodeInTime, newTokenizer } from './word-patterns.js';
+import { loadTokenizer, padIdOf } from './text-tokenizer.js';
+import { encodeInTime } from './word-patterns.js';
 
 export interface PairPrompt {
   /** Text with `{query}`, then `{document}`, and perhaps `{instruction}` before the document. */
   template: string;
-  /** What makes a document relevant; empty: the template has no place for it. */
+  /** The instruction that makes a document relevant; empty: the template has no place for it. */
   instruction: string;
 }
 
 /**
- * Joins a query and a document in a prompt, for decoders that answer whether they belong together. The special tokens of the
- * template are structure; such a token's text in a query, a document or the instruction is text.
+ * Joins a query and a document in a prompt, for decoders that answer whether they belong together. The special tokens
+ * of the template are structure; such a token's text in a query, a document or the instruction is text.
  */
 export class PromptPairTokenizer implements PairEncoder {
   readonly padId: number;
   private readonly control: ControlTokens;
-  /** Up to the query, between it and the document, and the ids behind the document. */
+  /** The prompt up to the query, between it and the document, and the ids behind the document. */
   private readonly before: string;
   private readonly between: string;
   private readonly behind: readonly number[];
@@ -44,9 +42,7 @@ export class PromptPairTokenizer implements PairEncoder {
 
   /** Rejects with `INVALID_MANIFEST` for a template that lacks a place. */
   static async load(directory: string, prompt: PairPrompt): Promise<PromptPairTokenizer> {
-    const file = JSON.parse(await readFile(join(directory, 'tokenizer.json'), 'utf8')) as TokenizerFile;
-    const config = await loadTokenizerConfig(directory);
-    const tokenizer = newTokenizer(file, config);
+    const { tokenizer, config } = await loadTokenizer(directory);
     return new PromptPairTokenizer(tokenizer, prompt, padIdOf(tokenizer, config));
   }
 

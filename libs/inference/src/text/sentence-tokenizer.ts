@@ -1,11 +1,9 @@
-import { readFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import type { Tokenizer } from '@huggingface/tokenizers';
 import { PlatformError } from '#common';
 import { ControlTokens } from './control-tokens.js';
 import { readMarkedText } from './marked-text.js';
-import { encodeInTime, newTokenizer } from './word-patterns.js';
-import { loadTokenizerConfig, padIdOf, type TokenizerConfig, type TokenizerFile } from './text-tokenizer.js';
+import { encodeInTime } from './word-patterns.js';
+import { loadTokenizer, padIdOf, type TokenizerConfig } from './text-tokenizer.js';
 
 /** Number of characters tokenized at once until it is clear whether a text is too long. */
 const segmentCharacters = 32_768;
@@ -43,9 +41,8 @@ export class SentenceTokenizer {
   }
 
   static async load(directory: string, endToken: string | null = null): Promise<SentenceTokenizer> {
-    const file = JSON.parse(await readFile(join(directory, 'tokenizer.json'), 'utf8')) as TokenizerFile;
-    const config = await loadTokenizerConfig(directory);
-    return new SentenceTokenizer(newTokenizer(file, config), config, endToken);
+    const { tokenizer, config } = await loadTokenizer(directory);
+    return new SentenceTokenizer(tokenizer, config, endToken);
   }
 
   /** Never truncates: a text of more than `limit` tokens is too long. A huge text is rejected by its beginning. */

@@ -15,7 +15,6 @@ interface Pattern {
 export class StopMatcher {
   private readonly patterns: Pattern[];
   private pending = '';
-  private done = false;
   /** The stop string that ended the text; null before. */
   found: string | null = null;
 
@@ -25,13 +24,12 @@ export class StopMatcher {
 
   /** Returns text that is safe to send, and whether a stop string was found; afterwards all text is dropped. */
   push(piece: string): { text: string; stopped: boolean } {
-    if (this.done) return { text: '', stopped: true };
+    if (this.found !== null) return { text: '', stopped: true };
     if (this.patterns.length === 0 || piece === '') return { text: piece, stopped: false };
     const text = this.pending + piece;
     for (let index = this.pending.length; index < text.length; index++) {
       const length = this.advance(text.charCodeAt(index));
       if (length === 0) continue;
-      this.done = true;
       this.pending = '';
       this.found = text.slice(index + 1 - length, index + 1);
       return { text: text.slice(0, index + 1 - length), stopped: true };

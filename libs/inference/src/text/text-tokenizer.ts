@@ -213,6 +213,13 @@ export async function loadTokenizerConfig(directory: string): Promise<TokenizerC
   return { ...special, ...config };
 }
 
+/** Opens the tokenizer of a model. */
+export async function loadTokenizer(directory: string): Promise<{ tokenizer: Tokenizer; config: TokenizerConfig }> {
+  const file = JSON.parse(await readFile(join(directory, tokenizerFile), 'utf8')) as TokenizerFile;
+  const config = await loadTokenizerConfig(directory);
+  return { tokenizer: newTokenizer(file, config), config };
+}
+
 /** Returns the id that fills up short rows of a batch; 0 if the tokenizer names none. */
 export function padIdOf(tokenizer: Tokenizer, { pad_token: pad }: TokenizerConfig): number {
   const name = contentOf(pad);

@@ -2,8 +2,8 @@ import { inBatches } from '#common';
 import { Injectable } from '#platform/injection';
 import { InstallationRepository } from './installation.repository.js';
 
-/** How long installations stay in the list after their end. */
-export const installationDays = 90;
+/** Days that installations stay in the list after their end. */
+const installationDays = 90;
 
 const batchRows = 1_000;
 

@@ -1,7 +1,6 @@
-export { DeleteOldInstallationsSweep, installationDays } from './delete-old-installations.sweep.js';
+export { DeleteOldInstallationsSweep } from './delete-old-installations.sweep.js';
 export {
   type Installation,
-  type InstallationOptions,
   type InstallationProgress,
   type InstallationRequest,
   type InstallationStage,
@@ -12,11 +11,5 @@ export {
   isOpen,
 } from './installation.js';
 export { type InstallationPosition, InstallationRepository } from './installation.repository.js';
-export { InstallationRunner, type InstallationRunnerOptions } from './installation-runner.js';
-export type {
-  InstallerCommand,
-  InstallerJob,
-  InstallerMessage,
-  InstallerProcess,
-  LaunchInstaller,
-} from './installer-process.js';
+export { InstallationRunner } from './installation-runner.js';
+export type { InstallerCommand, InstallerJob, InstallerMessage, InstallerProcess } from './installer-process.js';

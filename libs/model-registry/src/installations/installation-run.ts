@@ -84,7 +84,7 @@ export class InstallationRun {
       clearInterval(timer);
       interrupted.removeEventListener('abort', onInterrupt);
       await child.stop();
-      // What it says must not arrive behind what follows.
+      // Its last report must not arrive behind what follows.
       await this.reporting;
     }
   }
@@ -145,7 +145,7 @@ export class InstallationRun {
   private async register(manifest: ModelManifest): Promise<boolean> {
     const { repository, registry, placements } = this.dependencies;
     if (!(await repository.report(this.lease, 'registering', registering))) return false;
-    // What an operator changed of a registered model stays.
+    // Changes of an operator to a registered model stay.
     if ((await this.findRegistered(manifest.id)) === undefined) await registry.upsert([manifest]);
     const { pool } = this.lease.options;
     if (pool !== undefined) await placements.place({ modelId: manifest.id, pool, pinned: false, replicas: null });

@@ -30,7 +30,6 @@ export class InstallationRunner {
   private readonly owner = `${hostname()}:${process.pid}`;
   private readonly stopped = new AbortController();
   private readonly modelsFolder: string;
-  private announcing: NodeJS.Timeout | undefined;
   private loop: Promise<void> = Promise.resolve();
 
   constructor(private readonly options: InstallationRunnerOptions) {
@@ -51,7 +50,7 @@ export class InstallationRunner {
     const { logger, repository, pollMs = 2_000 } = this.options;
     if (!(await this.hasStore())) return;
     await this.announce();
-    this.announcing = setInterval(() => void this.announce(), announceMs);
+    const announcing = setInterval(() => void this.announce(), announceMs);
     while (!this.stopped.signal.aborted) {
       try {
         const lease = await repository.claim(this.owner);
@@ -62,7 +61,7 @@ export class InstallationRunner {
         await this.pause(pollMs);
       }
     }
-    clearInterval(this.announcing);
+    clearInterval(announcing);
     await repository.withdraw(this.id).catch(() => undefined);
   }
 

@@ -13,13 +13,13 @@ import {
   maxAttempts,
 } from './installation.js';
 
-/** Where a page of installations goes on: behind this row, newest first. */
+/** The row behind which a page of installations goes on, newest first. */
 export interface InstallationPosition {
   createdMs: number;
   id: string;
 }
 
-/** How old the last report of a process may be that still counts, in ms. They report every 10 s. */
+/** Largest age of a report by which a process still counts, in ms. They report every 10 s. */
 const installerSilentMs = 30_000;
 
 const withKey = { apiKey: { select: { id: true, description: true, last6: true } } } as const;
@@ -65,8 +65,8 @@ export class InstallationRepository {
   }
 
   /**
-   * Cancels an open installation; returns false if it is closed, or if its owner is registering the model at this moment.
-   * The owner notices with its next report.
+   * Cancels an open installation; returns false if it is closed, or if its owner is registering the model at this
+   * moment. The owner notices with its next report.
    */
   async cancel(id: string): Promise<boolean> {
     // SQL: the database's clock decides whether the owner still works on it.
@@ -225,7 +225,7 @@ function toInstallation(row: Row): Installation {
   };
 }
 
-/** Of a later release, the row may have a code that this one does not know. */
+/** A later release may have written a code that this one does not know. */
 function codeOf(code: string | null): ErrorCode {
   return isErrorCode(code) ? code : 'UNKNOWN_ERROR';
 }

@@ -19,7 +19,7 @@ export function isOpen(state: InstallationState): boolean {
   return openStates.includes(state);
 }
 
-/** What an owner does at the moment; `check` runs a prompt in a host of its own. */
+/** The work of an owner at the moment; `check` runs a prompt in a host of its own. */
 export const installationStages = ['inspect', 'download', 'verify', 'convert', 'check', 'register'] as const;
 export type InstallationStage = (typeof installationStages)[number];
 
@@ -30,11 +30,11 @@ export interface InstallationProgress {
   done: number;
   /** Null while unknown. */
   total: number | null;
-  /** What `done` and `total` count. */
+  /** The unit of `done` and `total`. */
   unit: 'bytes' | 'steps';
 }
 
-/** The options of `sluice models add`; of a model with a manifest, `pool` only. */
+/** The options of `sluice models add`; for a model with a manifest, `pool` only. */
 export interface InstallationOptions {
   id?: string;
   name?: string;
@@ -44,18 +44,18 @@ export interface InstallationOptions {
   outputPriceUsd?: number;
   weights?: string;
   contextLength?: number;
-  /** Of a decoder: `text`, `embedding` or `rerank`. */
+  /** The purpose of a decoder: `text`, `embedding` or `rerank`. */
   purpose?: string;
-  /** Of an embedding model: how the vectors of its tokens become one. */
+  /** The way in which the vectors of an embedding model's tokens become one. */
   pooling?: string;
-  /** Of a LoRA adapter: the installed model that it changes. */
+  /** The installed model that a LoRA adapter changes. */
   base?: string;
-  /** Where it is placed when it is installed; absent: nowhere. */
+  /** The pool in which it is placed when it is installed; absent: none. */
   pool?: string;
 }
 
 export interface InstallationRequest {
-  /** As `sluice models add` and `sluice models pull` take it. */
+  /** A reference for `sluice models add` or `sluice models pull`. */
   reference: string;
   options: InstallationOptions;
 }
@@ -66,7 +66,7 @@ export interface Installation extends InstallationRequest {
   state: InstallationState;
   modelId: string | null;
   progress: InstallationProgress | null;
-  /** What the model is and the memory it takes. */
+  /** A description of the model and of the memory it takes. */
   note: string | null;
   error: { code: ErrorCode; message: string } | null;
   attempt: number;
@@ -95,15 +95,15 @@ export interface Installer {
   installed: string[];
 }
 
-/** How long an owner may be silent before another takes its installation over, in ms. */
+/** Silence of an owner after which another takes its installation over, in ms. */
 export const leaseMs = 15_000;
 
 /** An installation whose owners end before it does fails after so many of them: it may be what ends them. */
 export const maxAttempts = 5;
 
 /**
- * Returns the state in which an owner reports a stage. Files are verified before and after a conversion, so a stage does
- * not lead back from a later state.
+ * Returns the state in which an owner reports a stage. Files are verified before and after a conversion, so a stage
+ * does not lead back from a later state.
  */
 export function stateOf(stage: InstallationStage, current: InstallationState): InstallationState {
   if (stage === 'check' || stage === 'register') return 'registering';

@@ -36,7 +36,7 @@ async function claim(owner = 'one'): Promise<InstallationLease> {
   return lease;
 }
 
-/** What a killed owner leaves: nobody renews its lease. */
+/** Leaves a row as a killed owner does: nobody renews its lease. */
 const expire = ({ id }: { id: string }) =>
   prisma.$executeRaw`UPDATE model_installations SET leased_until = now() - interval '1 s' WHERE id = ${id}::uuid`;
 

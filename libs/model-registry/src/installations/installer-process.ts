@@ -2,19 +2,19 @@ import type { ErrorCode } from '#common';
 import type { ModelManifest } from '../manifest/index.js';
 import type { InstallationOptions, InstallationProgress } from './installation.js';
 
-/** What the process that installs a model is asked to do. It has no database. */
+/** The job of the process that installs a model. It has no database. */
 export interface InstallerJob {
   reference: string;
   options: InstallationOptions;
   /** The manifest of the registry, if the reference is the id of a registered model. */
   registered: ModelManifest | null;
-  /** Below which references may name files. */
+  /** The folder below which references may name files. */
   importFolder: string;
 }
 
 /**
- * What the process says: first which model it is, then what it does, and how it ended. It goes on after `described` when it
- * is told `continue`.
+ * Messages of the process: first which model it is, then what it does, and how it ended. It goes on after `described`
+ * when it is told `continue`.
  */
 export type InstallerMessage =
   | { type: 'described'; manifest: ModelManifest; note: string }

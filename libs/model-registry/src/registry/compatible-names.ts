@@ -16,8 +16,8 @@ const hostedNames: Partial<Record<ModelType, readonly string[]>> = {
 
 /**
  * Names of hosted models that clients have as their defaults, and of the operator: `hosted`, `none`, or a name with a
- * kind, `my-chat=text`. A name with `*` at its end means every name that begins so. Where no model here has such a name,
- * it means the default model of that kind.
+ * kind, `my-chat=text`. A name with `*` at its end means every name that begins so. Where no model here has such a
+ * name, it means the default model of that kind.
  */
 export class CompatibleNames {
   private readonly types = new Map<string, ModelType>();

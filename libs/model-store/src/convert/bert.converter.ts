@@ -32,10 +32,10 @@ interface EncoderTokenizerFile {
 /**
  * Converts a text encoder from PyTorch (`model.safetensors` or its shards, `config.json`, `tokenizer.json`) to a graph in float32,
  * whatever the type of its weights: BERT, RoBERTa, XLM-R, CamemBERT, MPNet, Nomic, GTE and ModernBERT. A model with a
- * classifier of one class becomes a cross-encoder, with `logits` as output. Layers behind the pooling are part of the graph, which
- * then returns `sentence_embedding`. With dynamic quantisation, a text's vector
- * would depend on its batch (docs/decisions/embeddings-in-float32.md). Other JSON files, such as those of
- * sentence-transformers, are copied. No options.
+ * classifier of one class becomes a cross-encoder, with `logits` as output. Layers behind the pooling are part of the
+ * graph, which then returns `sentence_embedding`. With dynamic quantisation, a text's vector would depend on its batch
+ * (docs/decisions/embeddings-in-float32.md). Other JSON files, such as those of sentence-transformers, are copied. No
+ * options.
  */
 export async function convertBert(request: ConversionRequest): Promise<ConversionResult> {
   refuseUnknownOptions(request.options, []);
@@ -87,7 +87,7 @@ async function openEncoder(files: ModelFiles): Promise<OpenEncoder> {
     const known = [...bertTypes, ...rotaryTypes].join(', ');
     throw settings.refuse(`its model_type is ${settings.type}, not one of ${known}`);
   }
-  const { shape, weights, head } = await openBertFiles(files, bertTypes);
+  const { shape, weights, head } = await openBertFiles(files, settings);
   const { source } = weights;
   return withHead(files, { shape, source, head }, (behind) => emitBertEncoder(shape, weights, behind));
 }

@@ -16,7 +16,7 @@ export const defaultBlockSize = 32;
 const emitters = { split: emitSplitDecoder, concat: emitConcatDecoder };
 export const graphLayouts = ['split', 'concat'] as const;
 
-/** How a graph is written, and the name of that in `installed.json`; the default has none. */
+/** The way a graph is written, and its name in `installed.json`; the default has none. */
 export interface ChosenLayout {
   emitDecoder: typeof emitSplitDecoder;
   /** Throws `INVALID_MODEL` for a decoder that the layout cannot hold. */
@@ -31,7 +31,7 @@ export function chooseLayout(options: ConversionOptions): ChosenLayout {
     emitDecoder: emitters[layout],
     check: ({ mixers }) => {
       if (layout === 'split' || mixers === undefined) return;
-      throw badOption('layout', `must be \`split\` for a model whose layers keep a state`);
+      throw badOption('layout', 'must be `split` for a model whose layers keep a state');
     },
     suffix: layout === 'split' ? '' : ` layout=${layout}`,
   };

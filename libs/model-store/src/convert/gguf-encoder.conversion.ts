@@ -12,8 +12,8 @@ import { readGgufEncoderTokenizer } from './gguf/gguf-encoder-tokenizer.js';
 import { OutputFolder } from './output-folder.js';
 
 /**
- * An encoder in a GGUF file → installed model in float32, whatever the type of its weights, as safetensors of encoders are. The
- * manifest says how it pools. No options.
+ * An encoder in a GGUF file → installed model in float32, whatever the type of its weights, as safetensors of encoders
+ * are. The manifest says how it pools. No options.
  */
 export async function convertGgufEncoder(
   request: ConversionRequest,

@@ -11,7 +11,7 @@ import {
   stored,
   weightFormats,
 } from './conversion-options.js';
-import { ggufEncoderTypes } from './bert/gguf-encoder.js';
+import { isGgufEncoder } from './bert/gguf-encoder.js';
 import { checkChatTemplate } from './chat-template.js';
 import type { ConversionOptions, ConversionRequest, ConversionResult } from './conversion.js';
 import { converterVersions } from './converter-versions.js';
@@ -43,13 +43,12 @@ import { poolingOptionNames, readPoolingOptions } from './sentence/pooling-optio
  * `int4` or `int8`, in blocks, `int8-channel` or `float32`. `headWeights` is the same for the output layer, whose errors
  * affect the probabilities directly; its default is `int8` if the others are `int4`. `blockSize` is 16, 32 (default), 64
  * or 128; blocks that are stored are kept from this size on. `layout` is `split` (default), or `concat` for other runtimes.
- * `contextLength` shortens the rotary tables, for models that support a longer context than needed. `purpose`, `pooling`,
- * `trueToken` and `falseToken` are those of safetensors. Encoders have no options.
+ * `contextLength` shortens the rotary tables, for models that support a longer context than needed. `purpose`,
+ * `pooling`, `trueToken` and `falseToken` are those of safetensors. Encoders have no options.
  */
 export async function convertGguf(request: ConversionRequest): Promise<ConversionResult> {
   return await withGguf(request.inputFolder, async (opened) => {
-    const architecture = new GgufMetadata(opened.file.name, opened.header.metadata).text('general.architecture');
-    if (ggufEncoderTypes.includes(architecture)) return convertGgufEncoder(request, opened);
+    if (isGgufEncoder(opened)) return convertGgufEncoder(request, opened);
     return convertGgufDecoder(request, opened);
   });
 }

@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { openBertFiles, readJson } from './bert/bert-files.js';
+import { configFile, EncoderSettings } from './bert/encoder-config.js';
 import { refuseUnknownOptions } from './conversion-options.js';
 import type { ConversionRequest, ConversionResult } from './conversion.js';
 import { converterVersions } from './converter-versions.js';
@@ -10,7 +11,7 @@ import { OutputFolder } from './output-folder.js';
 import { buildClipVocabulary, clipFiles } from './prompt/clip-vocabulary.js';
 import { emitPromptGraph, promptTokens } from './prompt/prompt-graph.js';
 import { WordPiece } from './prompt/word-piece.js';
-import { filesOfFolder } from './safetensors/model-files.js';
+import { filesOfFolder, readJsonObject } from './safetensors/model-files.js';
 
 const encoderFolder = 'text_encoder';
 const tokenizerFile = 'tokenizer.json';
@@ -32,7 +33,9 @@ export async function convertPromptEncoder(request: ConversionRequest): Promise<
   const vocabulary = buildClipVocabulary(new WordPiece(ids), await readWords(request.inputFolder));
   const others = await otherFiles(request.inputFolder);
   const output = new OutputFolder(request);
-  const { shape, weights } = await openBertFiles(await filesOfFolder(folder));
+  const files = await filesOfFolder(folder);
+  const settings = new EncoderSettings(await readJsonObject(files, configFile));
+  const { shape, weights } = await openBertFiles(files, settings, ['bert']);
   const around = { first: requireToken(ids, '[CLS]'), last: requireToken(ids, '[SEP]') };
   try {
     await output.writing(async () => {

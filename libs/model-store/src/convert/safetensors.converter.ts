@@ -44,8 +44,9 @@ const textFiles = ['tokenizer_config.json', 'special_tokens_map.json', 'chat_tem
  * `float32` as of GGUF files. `headWeights` is the same for the output layer; its default is `int8` if the others are
  * `int4`. `blockSize`, `layout` and `contextLength` are those of GGUF files.
  *
- * `purpose` is `text` (default), `embedding` or `rerank`. `pooling` of an embedding model is `mean`, `cls`, `last` or `max`;
- * default: as `modules.json` says. `trueToken` and `falseToken` of a reranker are the tokens whose logits are compared.
+ * `purpose` is `text` (default), `embedding` or `rerank`. `pooling` of an embedding model is `mean`, `cls`, `last` or
+ * `max`; default: as `modules.json` says. `trueToken` and `falseToken` of a reranker are the tokens whose logits are
+ * compared.
  */
 export async function convertSafetensors(request: ConversionRequest): Promise<ConversionResult> {
   const { options } = request;
@@ -71,7 +72,7 @@ export async function convertSafetensors(request: ConversionRequest): Promise<Co
         const keepsMxfp4 = formats.isStored && checkpoint.hasMxfp4;
         const formatOf = (layer: string) => (keepsMxfp4 && expertPattern.test(layer) ? mxfp4Format : linear);
         const { shape } = decoder;
-        // Blocks are of no stored values here.
+        // Blocks hold rounded values here.
         const sharesTable = canShareTable(shape, { head, embedding, keepsValues: false });
         const emit = opened?.emitDecoder ?? layout.emitDecoder;
         await output.writeGraph(emit({ shape, weights: decoder, linear, formatOf, head, embedding, sharesTable }));

@@ -42,7 +42,7 @@ export function bytesOfTensor({ type, dimensions }: Pick<StoredTensor, 'type' | 
   return dimensions.reduce((product, size) => product * size, bytesByType[type] ?? 4);
 }
 
-/** What the runtime adds to the blocks of a matrix. */
+/** Returns the bytes that the runtime adds to the blocks of a matrix. */
 export function addedBytesOf({ operator, integers }: GraphNode): number {
   const { K: inputs = 0, N: outputs = 0, block_size: blockSize = 32 } = integers;
   return operator === 'MatMulNBits' ? addedBlockBytes * outputs * Math.ceil(inputs / blockSize) : 0;

@@ -3,7 +3,7 @@ import { resolve, sep } from 'node:path';
 import { PlatformError } from '#common';
 
 /**
- * Returns the absolute path of what a reference names below the import folder; relative paths begin there. Looks at names
+ * Returns the absolute path that a reference names below the import folder; relative paths begin there. Looks at names
  * only. Throws `INVALID_REQUEST` for a path elsewhere.
  */
 export function importPath(importFolder: string, path: string): string {
@@ -14,7 +14,7 @@ export function importPath(importFolder: string, path: string): string {
 
 /** Throws `INVALID_REQUEST` if a file or folder lies, once links are followed, outside of the import folder. */
 export async function assertImported(importFolder: string, path: string): Promise<void> {
-  // What does not exist is reported by whoever opens it.
+  // A missing file is reported by whoever opens it.
   const found = await realpath(path).catch(() => null);
   if (found !== null && !isBelow(await realpath(importFolder), found)) throw outside(importFolder, path);
 }

@@ -17,6 +17,11 @@ export function isSourceUri(text: string): boolean {
   return schemes.test(text);
 }
 
+/** True for the path of a manifest; other files and folders hold weights. */
+export function isManifestPath(path: string): boolean {
+  return /\.(ya?ml|json)$/i.test(path);
+}
+
 /**
  * Parses a reference without looking at this machine: what names no kind of source is a path if it begins with `/` or
  * `.`, else an id. Throws `INVALID_REQUEST`, with the sentence of the command line.

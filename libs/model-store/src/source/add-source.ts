@@ -4,7 +4,7 @@ import { parseSourceUri, type SourceUri } from './source-uri.js';
 /** A source as `sluice models add` takes it: of a hub or package, one file or quantization may be named. */
 export interface AddSource {
   uri: Exclude<SourceUri, { kind: 'pypi' }>;
-  /** Of `hf:<repository>:<file>` and `npm:<package>:<file>`. */
+  /** The file in `hf:<repository>:<file>` and `npm:<package>:<file>`. */
   file: string | undefined;
 }
 

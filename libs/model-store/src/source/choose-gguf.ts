@@ -3,7 +3,7 @@ import { chooseHubGraph } from './hub-files.js';
 import { pullError } from './pull-error.js';
 
 const maxNamed = 12;
-/** What other runners of GGUF files take of a repository that has several quantizations. */
+/** Other runners of GGUF files take it where a repository has several quantizations. */
 const defaultQuantization = 'Q4_K_M';
 
 /** The files of one model, and what they were chosen from. */
@@ -14,18 +14,18 @@ export interface ChosenGguf {
 }
 
 /**
- * Returns the GGUF file to use of a folder or repository, or its shards in order: the named one, the only one, or the one in
- * Q4_K_M. Any shard names its model, and so does a quantization that one model has, such as `Q8_0` or `UD-Q4_K_XL`. Files
- * beside a model that are none (`mmproj…`) are left aside. Null if there is no model, or if there is a graph in the
- * transformers.js layout and no file was named. Fails with `MODEL_PULL_FAILED` that lists the models if one must be named, or the shards
- * that are missing.
+ * Returns the GGUF file to use of a folder or repository, or its shards in order: the named one, the only one, or the one
+ * in Q4_K_M. Any shard names its model, and so does a quantization that one model has, such as `Q8_0` or `UD-Q4_K_XL`.
+ * Files beside a model that are none (`mmproj…`) are left aside. Null if there is no model, or if there is a graph in the
+ * transformers.js layout and no file was named. Fails with `MODEL_PULL_FAILED` that lists the models if one must be
+ * named, or the shards that are missing.
  */
 export function chooseGguf(
   paths: readonly string[],
   { where, file }: { where: string; file?: string },
 ): ChosenGguf | null {
   const all = groupShards(paths);
-  const models = all.filter(({ files }) => !isCompanion(files[0] ?? ''));
+  const models = all.filter((model) => !isCompanion(firstOf(model)));
   if (file !== undefined) {
     const exact = all.find(({ files }) => files.includes(file));
     if (exact && isCompanion(file)) throw companionError(where, file);
@@ -42,6 +42,11 @@ export function chooseGguf(
   const [preferred, ...more] = withQuantization(models, defaultQuantization);
   if (preferred && more.length === 0) return chosen(preferred, { models, where });
   throw pullError(`${where} has several GGUF files; name one, as in ${where}:${firstOf(only)}. ${listed(models)}`);
+}
+
+/** True for a GGUF file that `chooseGguf` may return. */
+export function isGgufModel(path: string): boolean {
+  return path.toLowerCase().endsWith('.gguf') && !isCompanion(path);
 }
 
 /** Projectors of images and sound, and matrices for quantizing, which runners load beside a model. */
@@ -67,9 +72,7 @@ function ofQuantization(models: readonly ShardedModel[], name: string, where: st
   throw pullError(`${where} has several files in ${name}; name one of them. ${listed([only, ...others])}`);
 }
 
-/**
- * Models whose file names the quantization, in letters of either case. `Q4_K_M` is not `UD-Q4_K_M` where both are there.
- */
+/** Models whose file names the quantization, in letters of either case. `Q4_K_M` is not `UD-Q4_K_M` beside it. */
 function withQuantization(models: readonly ShardedModel[], name: string): ShardedModel[] {
   const pattern = new RegExp(`(?:^|[-._/])${name}(?:[-./]|$)`, 'i');
   const found = models.filter((model) => pattern.test(firstOf(model)));

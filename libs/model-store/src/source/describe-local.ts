@@ -4,11 +4,10 @@ import { basename, dirname, join, resolve, sep } from 'node:path';
 import { checkEncoder } from '../convert/bert.converter.js';
 import { parseShardName } from '../convert/gguf/shard-names.js';
 import { InputFile } from '../convert/input-file.js';
-import { filesBelowFolder, filesOfFolder } from '../convert/safetensors/model-files.js';
+import { filesBelowFolder, filesOfFolder, type ModelFiles } from '../convert/safetensors/model-files.js';
 import { describeAdapter, holdsAdapter, isAdapterFile } from './adapter-description.js';
 import { chooseGguf, type ChosenGguf } from './choose-gguf.js';
 import { describeGgufContent, titleOf } from './gguf-encoder-description.js';
-import { filesBelow } from '../files-below.js';
 import {
   convertedEncoder,
   holdsEncoderWeights,
@@ -35,8 +34,8 @@ import {
 
 /**
  * Describes a `.gguf` file, all shards of one, or a folder with one, with safetensors, or with a graph in the
- * transformers.js layout. `<folder>:<file>` names one of several GGUF files, by its name or its quantization. Folders of a
- * hub's cache, and blobs and manifests of Ollama, are such models too.
+ * transformers.js layout. `<folder>:<file>` names one of several GGUF files, by its name or its quantization. Folders of
+ * a hub's cache, and blobs and manifests of Ollama, are such models too.
  */
 export async function describeLocal(text: string, choice: PoolingChoice = {}): Promise<SourceDescription> {
   const { path, file } = await splitFile(text);
@@ -128,24 +127,25 @@ async function describeFolder(
   folder: string,
   { choice, file, where = folder }: { choice: PoolingChoice; file?: string; where?: string },
 ): Promise<SourceDescription> {
-  const paths = await filesBelow(folder);
+  const files = await filesBelowFolder(folder);
+  const paths = [...files.names];
   await refuseLinksOutOf(folder, paths);
   const gguf = chooseGguf(paths, { where: folder, file });
   if (gguf !== null) {
     const inner = dirname(gguf.files[0] ?? '');
-    const files = gguf.files.map((path) => basename(path));
-    return describeGgufFiles(join(folder, inner), { ...gguf, files }, choice);
+    const names = gguf.files.map((path) => basename(path));
+    return describeGgufFiles(join(folder, inner), { ...gguf, files: names }, choice);
   }
   if (holdsAdapter(paths)) return describeAdapterFolder(folder);
-  const encoder = await describeEncoderFolder(folder, paths, choice);
+  const encoder = await describeEncoderFolder(folder, files, choice);
   if (encoder !== null) return encoder;
-  if (holdsCheckpoint(paths)) return describeCheckpointFolder(folder, choice, where);
+  if (holdsCheckpoint(paths)) return describeCheckpointFolder(folder, files, { choice, where });
   requireGraph(paths, 'decoder', folder);
   const config = await readJson(folder, 'config.json');
   const kind = kindOf(config, folder);
   const graphFile = requireGraph(paths, kind, folder);
   const generation = 'generation_config.json';
-  const sentence = await describeSentence(await filesBelowFolder(folder), { where: folder, choice, kind });
+  const sentence = await describeSentence(files, { where: folder, choice, kind });
   return {
     format: 'onnx',
     source: {
@@ -169,10 +169,9 @@ async function describeFolder(
 /** `where` names the folder to people: folders of a cache are named by a hash. */
 async function describeCheckpointFolder(
   folder: string,
-  choice: PoolingChoice,
-  where: string,
+  files: ModelFiles,
+  { choice, where }: { choice: PoolingChoice; where: string },
 ): Promise<SourceDescription> {
-  const files = await filesBelowFolder(folder);
   const checkpoint = await describeSafetensors(files, where, choice);
   return {
     format: 'safetensors',
@@ -195,14 +194,14 @@ async function describeAdapterFolder(folder: string): Promise<SourceDescription>
 /** Null for any other folder. */
 async function describeEncoderFolder(
   folder: string,
-  paths: string[],
+  files: ModelFiles,
   choice: PoolingChoice,
 ): Promise<SourceDescription | null> {
+  const paths = [...files.names];
   if (!paths.includes('config.json')) return null;
   const config = await readJson(folder, 'config.json');
   if (!holdsEncoderWeights(paths, config)) return null;
   const kind = kindOf(config, folder);
-  const files = await filesBelowFolder(folder);
   const sentence = await describeSentence(files, { where: folder, choice, kind, converts: true });
   await checkEncoder(files);
   return {

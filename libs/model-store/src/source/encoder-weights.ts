@@ -3,12 +3,11 @@ import { join } from 'node:path';
 import type { ManifestFile } from '#model-registry/manifest';
 import { bertTypes } from '../convert/bert/bert-files.js';
 import { rotaryTypes } from '../convert/bert/rotary-files.js';
-import { isSentenceFile } from '../convert/sentence/sentence-layout.js';
+import { isSentenceFile, sentenceFile } from '../convert/sentence/sentence-layout.js';
 
 /* Encoders whose weights are converted, because their authors publish no ONNX graph. */
 
 const weightsPattern = /^model(?:\.safetensors)?(?:-\d{5}-of-\d{5})?\.safetensors$/;
-const sentenceFile = 'config_sentence_transformers.json';
 
 /** Returns true if a source has such weights and no graph. */
 export function holdsEncoderWeights(paths: readonly string[], config: Record<string, unknown>): boolean {

@@ -8,6 +8,7 @@ import { ggufFile } from '#test/tiny-models/source-formats';
 import { tinyDecoder } from '#test/tiny-models/tiny-shapes';
 import { cacheBytes } from '#model-memory';
 import type { WeightFormat } from '../convert/conversion-options.js';
+import { openGguf } from '../convert/gguf/gguf-shards.js';
 import { ggufTypes } from '../convert/gguf/gguf-types.js';
 import { convertModel } from '../convert/index.js';
 import { InputFile } from '../convert/input-file.js';
@@ -36,7 +37,7 @@ async function bothBytes(content: Buffer, weights?: WeightFormat): Promise<{ pro
   await writeFile(join(inputFolder, 'tiny.gguf'), content);
   await convertModel({ kind: 'gguf', options: { ...(weights && { weights }) }, inputFolder, outputFolder });
   const { initializers } = await readOnnxModel(memoryAccess(await readFile(join(outputFolder, 'model.onnx'))));
-  const found = await withFile(content, (file) => describeGguf([file]));
+  const found = await withFile(content, async (file) => describeGguf(await openGguf([file])));
   const formats = weights === undefined ? found.formats : uniformFormats(weights, found);
   return {
     promised: convertedBytes(found, formats, found.contextLength),
@@ -67,7 +68,7 @@ describe('cacheBytes', () => {
     const parts = splitGguf(await ggufFile(tinyDecoder('llama', 1)));
     parts.metadata.set('llama.context_length', ggufInteger(32_768));
     if (window > 0) parts.metadata.set('llama.attention.sliding_window', ggufInteger(window));
-    return withFile(joinGguf(parts), (file) => describeGguf([file]));
+    return withFile(joinGguf(parts), async (file) => describeGguf(await openGguf([file])));
   };
 
   it('follows the window of the layers that have one, and not the context', async () => {

@@ -1,5 +1,4 @@
 import type { DecoderSize } from '#model-memory';
-import type { ByteSource } from '../convert/byte-source.js';
 import { checkChatTemplate } from '../convert/chat-template.js';
 import { defaultBlockSize } from '../convert/conversion-options.js';
 import { attendingLayers, type DecoderShape, stateTensors } from '../convert/decoder/decoder-shape.js';
@@ -18,7 +17,7 @@ import {
   storedHead,
   valuesOf,
 } from '../convert/gguf/gguf-precision.js';
-import { openGguf, type OpenedGguf } from '../convert/gguf/gguf-shards.js';
+import type { OpenedGguf } from '../convert/gguf/gguf-shards.js';
 import { ggufSource } from '../convert/gguf/gguf-source.js';
 import { readGgufTokenizer } from '../convert/gguf/gguf-tokenizer.js';
 import type { GgufHeader, GgufType } from '../convert/gguf/gguf-types.js';
@@ -63,7 +62,7 @@ export interface GgufDescription {
   /** Heads of the queries. */
   heads: number;
   vocabularySize: number;
-  /** Values of the embeddings, and as many of the output layer, which is stored apart unless the formats share the table. */
+  /** Values of the embeddings, and as many of the output layer, which is apart unless the formats share the table. */
   vocabularyValues: number;
   /** The output layer is the embeddings in the file. */
   isTied: boolean;
@@ -74,15 +73,10 @@ export interface GgufDescription {
 }
 
 /**
- * Reads the header only, a few MB at the beginning of the file or of each shard. Fails with `INVALID_MODEL` for what the converter would refuse too:
- * another architecture, missing or unknown tensors, unknown tokens.
+ * Describes a decoder by its header. Fails with `INVALID_MODEL` for what the converter would refuse too: another
+ * architecture, missing or unknown tensors, unknown tokens.
  */
-export async function describeGguf(files: readonly ByteSource[], choice: PoolingChoice = {}): Promise<GgufDescription> {
-  return describeOpenedGguf(await openGguf(files), choice);
-}
-
-/** Of a decoder. */
-export function describeOpenedGguf({ file, header }: OpenedGguf, choice: PoolingChoice): GgufDescription {
+export function describeGguf({ file, header }: OpenedGguf, choice: PoolingChoice = {}): GgufDescription {
   const source = ggufSource(file, header);
   const metadata = new GgufMetadata(file.name, header.metadata);
   const dimensions = header.tensors.get('dense_3.weight')?.dimensions[1] ?? null;

@@ -1,15 +1,14 @@
 import type { ByteSource } from '../convert/byte-source.js';
 import type { EncoderConfig } from '../convert/bert/encoder-config.js';
-import { ggufEncoderTypes, readGgufEncoder } from '../convert/bert/gguf-encoder.js';
+import { isGgufEncoder, readGgufEncoder } from '../convert/bert/gguf-encoder.js';
 import { valuesOf } from '../convert/gguf/gguf-precision.js';
 import { openGguf, type OpenedGguf } from '../convert/gguf/gguf-shards.js';
-import { GgufMetadata } from '../convert/gguf/gguf-metadata.js';
 import { readGgufEncoderTokenizer } from '../convert/gguf/gguf-encoder-tokenizer.js';
 import { openGraph } from '../convert/gguf-encoder.conversion.js';
 import { ggufPooling } from '../convert/sentence/gguf-pooling-model.js';
 import { unknownPooling } from '../convert/sentence/pooling-options.js';
 import type { SentencePooling } from '../convert/sentence/sentence-head.js';
-import { describeOpenedGguf, type GgufDescription, storedTypes } from './gguf-description.js';
+import { describeGguf, type GgufDescription, storedTypes } from './gguf-description.js';
 import type { PoolingChoice } from './pooling-model.js';
 import { pullError } from './pull-error.js';
 
@@ -22,7 +21,7 @@ export interface GgufEncoderDescription {
   stored: string;
   parameters: number;
   pooling: SentencePooling;
-  /** What `config.json` would say. */
+  /** The settings as `config.json` would have them. */
   config: EncoderConfig;
 }
 
@@ -34,14 +33,14 @@ export function titleOf(content: GgufContent): string | null {
   return content.format === 'gguf' ? content.gguf.title : content.encoder.title;
 }
 
-/** Describes a decoder or an encoder. Fails as `describeGguf` does. */
+/**
+ * Describes a decoder or an encoder. Reads the header only, a few MB at the beginning of the file or of each shard. Fails
+ * as `describeGguf` does.
+ */
 export async function describeGgufContent(files: readonly ByteSource[], choice: PoolingChoice): Promise<GgufContent> {
   const opened = await openGguf(files);
-  const architecture = new GgufMetadata(opened.file.name, opened.header.metadata).text('general.architecture');
-  if (ggufEncoderTypes.includes(architecture)) {
-    return { format: 'gguf-encoder', encoder: describeEncoder(opened, choice) };
-  }
-  return { format: 'gguf', gguf: describeOpenedGguf(opened, choice) };
+  if (isGgufEncoder(opened)) return { format: 'gguf-encoder', encoder: describeEncoder(opened, choice) };
+  return { format: 'gguf', gguf: describeGguf(opened, choice) };
 }
 
 function describeEncoder({ file, header }: OpenedGguf, choice: PoolingChoice): GgufEncoderDescription {
@@ -54,7 +53,7 @@ function describeEncoder({ file, header }: OpenedGguf, choice: PoolingChoice): G
   if (stored === 'rank') {
     throw pullError(`${file.name} is a reranker made of an encoder; add its safetensors instead.`);
   }
-  const pooling = choice.pooling ?? (stored === 'none' ? null : stored);
+  const pooling = choice.pooling ?? stored;
   if (pooling === null) throw unknownPooling(file.name);
   readGgufEncoderTokenizer(metadata, openGraph(encoder).vocabularySize);
   return {

@@ -5,6 +5,9 @@ import { pullError } from './pull-error.js';
 
 type MayReach = (address: string) => boolean;
 
+/** Timeouts of all requests for weights, in milliseconds. */
+export const webTimeouts = { headersTimeout: 30_000, bodyTimeout: 60_000, connect: { timeout: 15_000 } };
+
 const agents = new WeakMap<MayReach, Dispatcher>();
 
 /**
@@ -14,11 +17,7 @@ const agents = new WeakMap<MayReach, Dispatcher>();
 export function guardedAgent(mayReach: MayReach): Dispatcher {
   const agent =
     agents.get(mayReach) ??
-    new Agent({
-      headersTimeout: 30_000,
-      bodyTimeout: 60_000,
-      connect: { timeout: 15_000, lookup: guardedLookup(mayReach) },
-    });
+    new Agent({ ...webTimeouts, connect: { ...webTimeouts.connect, lookup: guardedLookup(mayReach) } });
   agents.set(mayReach, agent);
   return agent;
 }

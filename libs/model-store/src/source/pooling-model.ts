@@ -7,17 +7,12 @@ import { findPoolingArchitecture } from '../convert/safetensors/pooling-architec
 import { ggufPooling } from '../convert/sentence/gguf-pooling-model.js';
 import { unknownPooling } from '../convert/sentence/pooling-options.js';
 import type { SentencePooling } from '../convert/sentence/sentence-head.js';
-import {
-  isSentenceFile,
-  readSentenceLayout,
-  sentenceFile,
-  type SentenceLayout,
-  type StoredDense,
-} from '../convert/sentence/sentence-layout.js';
+import { readSentenceLayout, type SentenceLayout, type StoredDense } from '../convert/sentence/sentence-layout.js';
+import { readSentencePrompts } from './encoder-weights.js';
 import type { GraphKind } from './hub-files.js';
 import { pullError } from './pull-error.js';
 
-/** What the operator says about a model whose files do not say it. */
+/** Statements of the operator about a model whose files lack them. */
 export interface PoolingChoice {
   purpose?: DecoderPurpose;
   pooling?: SentencePooling;
@@ -32,7 +27,7 @@ export interface EmbedderDescription {
   normalize: boolean;
   /** Length of its vectors; null: the hidden size. */
   dimensions: number | null;
-  /** What its authors put in front of texts, by kind of text. */
+  /** Texts that its authors put in front of others, by kind of text. */
   prompts: Record<string, unknown>;
   /** Token that ends every text, where the tokenizer itself does not add it. */
   endToken: string | null;
@@ -40,16 +35,16 @@ export interface EmbedderDescription {
 
 export interface RerankerDescription {
   purpose: 'rerank';
-  /** With places for `{instruction}`, `{query}` and `{document}`. */
+  /** The prompt, with places for `{instruction}`, `{query}` and `{document}`. */
   template: string;
   instruction: string;
   /** Ids of the tokens that are compared; absent: `yes` and `no`, or the file has a layer for the score. */
   tokens?: { trueToken: number; falseToken: number };
 }
 
-/** How the vectors of an encoder are made. */
+/** The way an encoder makes its vectors. */
 export interface EncoderSentence {
-  /** Where the operator says it, and not its files. */
+  /** The operator's choice; absent: as the files say. */
   pooling?: SentencePooling;
   /** Length of the vectors, if layers behind the pooling change it. */
   dimensions?: number;
@@ -64,14 +59,9 @@ const qwenPrompt = {
   instruction: 'Given a web search query, retrieve relevant passages that answer the query',
 };
 
-/** True for a file that only the conversion of such a model reads. */
-export function isPoolingFile(path: string): boolean {
-  return isSentenceFile(path);
-}
-
 /**
- * Describes a decoder of a hub that writes no text; null for one that does. Its files say so, or its page, or the operator. Fails
- * with `INVALID_REQUEST` if nothing says how an embedding model pools.
+ * Describes a decoder of a hub that writes no text; null for one that does. Its files say so, or its page, or the
+ * operator. Fails with `INVALID_REQUEST` if nothing says how an embedding model pools.
  */
 export async function describeHubPoolingModel(
   files: ModelFiles,
@@ -125,14 +115,9 @@ async function describeEmbedder(
     pooling,
     normalize: stored?.normalize ?? true,
     dimensions: stored?.dense.at(-1)?.outputs ?? null,
-    prompts: await readPrompts(files),
+    prompts: await readSentencePrompts([...files.names], (path) => readJsonObject(files, path)),
     endToken: await readEndToken(files),
   };
-}
-
-async function readPrompts(files: ModelFiles): Promise<Record<string, unknown>> {
-  const { prompts } = files.names.has(sentenceFile) ? await readJsonObject(files, sentenceFile) : {};
-  return typeof prompts === 'object' && prompts !== null ? (prompts as Record<string, unknown>) : {};
 }
 
 const tokenizerConfigFile = 'tokenizer_config.json';
@@ -199,12 +184,12 @@ export function describeGgufPoolingModel(
 ): PoolingModelDescription | null {
   const stored = ggufPooling(metadata);
   const architecture = metadata.text('general.architecture');
-  const isEmbedder = architecture === 'gemma-embedding' || (stored !== null && stored !== 'none');
+  const isEmbedder = architecture === 'gemma-embedding' || stored !== null;
   const stated = stored === 'rank' ? 'rerank' : isEmbedder ? 'embedding' : namedPurpose();
   const purpose = chosenPurpose(choice, stated, metadata.fileName);
   if (purpose === 'text') return null;
   if (purpose === 'rerank') return describeGgufReranker(metadata, architecture);
-  const pooling = choice.pooling ?? (stored === 'none' || stored === 'rank' ? null : stored);
+  const pooling = choice.pooling ?? (stored === 'rank' ? null : stored);
   if (pooling === null) throw unknownPooling(metadata.fileName);
   return { purpose, pooling, normalize: true, dimensions, prompts: {}, endToken: null };
 
@@ -237,8 +222,8 @@ interface SentenceRequest {
 }
 
 /**
- * Describes how the vectors of an encoder are made; undefined for another model. Fails with `INVALID_REQUEST` if nothing says how it
- * pools, and with `MODEL_PULL_FAILED` for a graph of a decoder that is none for text.
+ * Describes how the vectors of an encoder are made; undefined for another model. Fails with `INVALID_REQUEST` if nothing
+ * says how it pools, and with `MODEL_PULL_FAILED` for a graph of a decoder that is none for text.
  */
 export async function describeSentence(
   files: ModelFiles,
@@ -262,7 +247,7 @@ export async function describeSentence(
   return { ...(choice.pooling && { pooling: choice.pooling }), ...(last && { dimensions: last.outputs }) };
 }
 
-/** Before the download of a model whose last layers cannot be read. */
+/** Refuses a model whose last layers cannot be read, before its download. */
 function requireDense(files: ModelFiles, dense: readonly StoredDense[]): void {
   const missing = dense.map(({ folder }) => `${folder}/model.safetensors`).find((name) => !files.names.has(name));
   if (missing !== undefined) throw invalidFile(missing, 'it is missing');

@@ -24,7 +24,7 @@ const untrustedCodes = new Set([
   'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
 ]);
 
-/** Codes of TLS for a certificate that is not valid now. A wrong clock is a more frequent cause than a wrong certificate. */
+/** Codes of TLS for a certificate that is not valid now. The cause is more often a wrong clock than the certificate. */
 const datedCodes = new Set(['CERT_NOT_YET_VALID', 'CERT_HAS_EXPIRED']);
 
 /** A failed download or installation, with a message an operator can act on. */
@@ -54,7 +54,7 @@ function certificateAdvice(cause: unknown): string | null {
   return 'Its certificate is not trusted here: name the file of its authority in NODE_EXTRA_CA_CERTS.';
 }
 
-/** Whether nothing answered at all: no network, a wrong name or a closed port. */
+/** True if nothing answered at all: no network, a wrong name or a closed port. */
 export function isConnectionFailure(error: unknown): boolean {
   return hasCode(error, connectionCodes);
 }

@@ -5,11 +5,12 @@ import { defaultBlockSize, linearFormat } from '../convert/conversion-options.js
 import { HubCheckpoint } from '../convert/safetensors/hub-checkpoint.js';
 import { type ModelFiles, readJsonObject } from '../convert/safetensors/model-files.js';
 import { weightFiles } from '../convert/safetensors/safetensors-weights.js';
+import { isSentenceFile } from '../convert/sentence/sentence-layout.js';
 import { fitTokenizer } from '../convert/tokenizer/fit-tokenizer.js';
 import { countFormats } from './converted-formats.js';
 import { type GgufDescription, sizesOf } from './gguf-description.js';
 import { pullError } from './pull-error.js';
-import { describeHubPoolingModel, isPoolingFile, type PoolingChoice } from './pooling-model.js';
+import { describeHubPoolingModel, type PoolingChoice } from './pooling-model.js';
 
 /** What a checkpoint holds, by its configuration and headers. */
 export interface SafetensorsDescription extends GgufDescription {
@@ -26,7 +27,7 @@ export async function checkpointFiles(
   files: ModelFiles,
   { poolingModel }: Pick<SafetensorsDescription, 'poolingModel'>,
 ): Promise<string[]> {
-  const isRead = (path: string) => textPattern.test(path) || (poolingModel !== null && isPoolingFile(path));
+  const isRead = (path: string) => textPattern.test(path) || (poolingModel !== null && isSentenceFile(path));
   return [...[...files.names].filter(isRead), ...(await weightFiles(files))].sort();
 }
 
@@ -36,8 +37,8 @@ export function holdsCheckpoint(paths: readonly string[]): boolean {
 }
 
 /**
- * Reads the configuration, the tokenizer and the headers only. Fails with `INVALID_MODEL` for what the converter would refuse too, and
- * with `MODEL_PULL_FAILED` for folders of something else.
+ * Reads the configuration, the tokenizer and the headers only. Fails with `INVALID_MODEL` for what the converter would
+ * refuse too, and with `MODEL_PULL_FAILED` for folders of something else.
  */
 export async function describeSafetensors(
   files: ModelFiles,

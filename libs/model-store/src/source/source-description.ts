@@ -26,7 +26,7 @@ export interface GgufSourceDescription extends AnyDescription {
 
 export interface GgufEncoderSource extends AnyDescription {
   format: 'gguf-encoder';
-  /** As of a decoder. */
+  /** Other GGUF models of the source, as of a decoder. */
   others?: string[];
   encoder: GgufEncoderDescription;
 }
@@ -50,7 +50,7 @@ export interface GraphDescription extends AnyDescription {
   converts?: boolean;
   /** What its authors put in front of texts, by kind of text; empty without such a file. */
   prompts?: Record<string, unknown>;
-  /** Of an encoder. */
+  /** The vectors of an encoder. */
   sentence?: EncoderSentence;
   /** Content of `generation_config.json`, the authors' sampling; empty without one. */
   generation: Record<string, unknown>;

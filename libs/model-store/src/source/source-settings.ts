@@ -11,8 +11,8 @@ export interface SourceSettings {
   /** Refuses manifests with a source whose content nothing pins (`unpinnedSources`). Default: false. */
   pinnedOnly?: boolean;
   /**
-   * Tells whether `https:` sources may lead to an address; default: to any. Hub, registries and indexes are chosen by the
-   * operator of the machine, so they are not asked about.
+   * Tells whether `https:` sources may lead to an address; default: to any. Hub, registries and indexes are chosen by
+   * the operator of the machine, so they are not asked about.
    */
   mayReach?: (address: string) => boolean;
   /** Largest single file to download if the manifest states no size. Default 64 GiB. */

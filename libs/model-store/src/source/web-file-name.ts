@@ -1,9 +1,12 @@
 import { parseShardName } from '../convert/gguf/shard-names.js';
 import { pullError } from './pull-error.js';
 
-/** Returns the name of the GGUF file behind a url. Throws `MODEL_PULL_FAILED` for other files, and for one of several shards. */
+/**
+ * Returns the name of the GGUF file behind a url. Throws `MODEL_PULL_FAILED` for other files, and for one of several
+ * shards.
+ */
 export function ggufNameOf(url: URL): string {
-  const name = decode(url.pathname.slice(url.pathname.lastIndexOf('/') + 1));
+  const name = decoded(url.pathname.slice(url.pathname.lastIndexOf('/') + 1));
   if (!name.endsWith('.gguf')) {
     throw pullError(`${url.host}${url.pathname} is no .gguf file. For other files of the web, write a manifest.`);
   }
@@ -13,11 +16,11 @@ export function ggufNameOf(url: URL): string {
   return name;
 }
 
-/** Of what is no encoding of a text, the text itself: it names no file. */
-function decode(text: string): string {
+/** Returns a part of a url as text, and what is no encoding of a text as it is, such as a name with a bare percent sign. */
+export function decoded(part: string): string {
   try {
-    return decodeURIComponent(text);
+    return decodeURIComponent(part);
   } catch {
-    return text;
+    return part;
   }
 }

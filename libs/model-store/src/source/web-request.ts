@@ -1,5 +1,5 @@
 import { EnvHttpProxyAgent, request, type Dispatcher } from 'undici';
-import { assertReachable, guardedAgent } from './guarded-agent.js';
+import { assertReachable, guardedAgent, webTimeouts } from './guarded-agent.js';
 import { InterruptedDownloadError, pullError } from './pull-error.js';
 import type { RangeResponse } from './resumable-download.js';
 import { assertFetchable } from './source-uri.js';
@@ -9,7 +9,7 @@ export interface WebRequest {
   /** Sent only to the first host, never across a redirect to another origin. */
   headers?: Record<string, string>;
   signal?: AbortSignal;
-  /** As in `SourceSettings`, for every address that the names of the url and of its redirects mean. */
+  /** The check of `SourceSettings`, for every address that the names of the url and of its redirects mean. */
   mayReach?: (address: string) => boolean;
 }
 
@@ -18,7 +18,7 @@ let sharedAgent: Dispatcher | null = null;
 
 /** Supports the usual proxy variables; one connection pool for all downloads of the process. */
 export function webAgent(): Dispatcher {
-  sharedAgent ??= new EnvHttpProxyAgent({ headersTimeout: 30_000, bodyTimeout: 60_000, connect: { timeout: 15_000 } });
+  sharedAgent ??= new EnvHttpProxyAgent(webTimeouts);
   return sharedAgent;
 }
 

@@ -2,6 +2,8 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { expectScores } from '#test/expected-scores';
+import { hostOptions } from '#test/host-options';
 import { RerankRun } from '#test/rerank-run';
 import { convertTinyEncoder, tinyBertFolder } from '#test/tiny-encoder';
 import { tinyRerankerFolder, tinyRerankerReference, tinyRerankers } from '#test/tiny-reranker';
@@ -21,43 +23,18 @@ afterAll(() => rm(home, { recursive: true, force: true }));
 async function load(model: string, options: Partial<HostLoadOptions> = {}) {
   const run = new RerankRun();
   const loaded = await loadCrossEncoderFamily(
-    {
-      modelId: model,
-      directory: join(home, model),
-      graphFile: 'model.onnx',
-      family: 'cross-encoder',
-      familyOptions: { batchTokens: 4_096 },
-      providers: ['cpu'],
-      intraOpThreads: 1,
-      slots: 4,
-      contextLength: 258,
-      cacheTokens: 0,
-      ...options,
-    },
+    hostOptions({ directory: join(home, model), family: 'cross-encoder', contextLength: 258, ...options }),
     run.sink,
   );
   run.engine = loaded.engine as TaskEngine;
   return { run, loaded, engine: run.engine };
 }
 
-const sigmoid = (logit: number) => 1 / (1 + Math.exp(-logit));
-
 describe.each(tinyRerankers)('%s', (model) => {
-  const { query, texts, ids, logits } = tinyRerankerReference(model);
-
   it('returns the scores of the reference, padded in a batch and alone', async () => {
     const { run, loaded, engine } = await load(model);
     expect(loaded.providerNote).toBeNull();
-    const together = await run.rerank({ query, documents: [...texts, ...texts] });
-    expect(together.tokens).toBe(2 * ids.flat().length);
-    for (const [index, score] of together.scores.entries()) {
-      const wanted = logits[index % texts.length] ?? Number.NaN;
-      expect(score, texts[index % texts.length]).toBeCloseTo(sigmoid(wanted), 4);
-    }
-    for (const [index, text] of texts.entries()) {
-      const { scores } = await run.rerank({ query, documents: [text] });
-      expect(Math.abs((scores[0] ?? Number.NaN) - (together.scores[index] ?? 0))).toBeLessThan(1e-5);
-    }
+    await expectScores(run, tinyRerankerReference(model));
     await engine.close();
   });
 });

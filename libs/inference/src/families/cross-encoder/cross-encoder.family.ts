@@ -18,8 +18,8 @@ const probe: RerankInput = {
 
 /**
  * Encoders that read two texts as one and return one logit: how relevant the second is to the first. Exported to ONNX
- * with `input_ids`, `attention_mask` and, where the model has them, `token_type_ids`. Decoders that were converted to rerankers
- * read them in a prompt. Options: `template` and `instruction` of such a prompt, `batchTokens`.
+ * with `input_ids`, `attention_mask` and, where the model has them, `token_type_ids`. Decoders that were converted to
+ * rerankers read them in a prompt. Options: `template` and `instruction` of such a prompt, `batchTokens`.
  */
 export const loadCrossEncoderFamily: EngineLoader = async (options, sink) => {
   const { directory, graphFile, providers, intraOpThreads, slots } = options;
@@ -27,7 +27,7 @@ export const loadCrossEncoderFamily: EngineLoader = async (options, sink) => {
   const session = await openGraph({ modelPath: join(directory, graphFile), providers, intraOpThreads });
   const encoder = new CrossEncoder(session, tokenizer.padId);
   const query = tokenizer.open(probe.query, maxTokens);
-  // Of a model for very short texts, the query may leave no room.
+  // The query may leave no room in a model for very short texts.
   const pairs = query.room < 1 ? [] : probe.documents.map((document) => query.join(document, query.room));
   const isMixing = pairs.length > 0 && (await encoder.mixesRows(pairs));
   const { provider } = encoder;

@@ -5,24 +5,22 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { DraftOptions } from '#model-store';
 import { convertDrafted, rerankerFixtures as fixtures } from '#test/drafted-model';
+import { expectScores } from '#test/expected-scores';
+import { draftedOptions } from '#test/host-options';
 import { RerankRun } from '#test/rerank-run';
+import type { TinyRerankerReference } from '#test/tiny-reranker';
 import type { HostLoadOptions } from '../../contract/engine-loader.js';
 import type { TaskEngine } from '../../contract/task.js';
 import { PromptPairTokenizer } from '../../text/index.js';
 import { loadCrossEncoderFamily } from './cross-encoder.family.js';
 
-/* Decoders that are rerankers, as published and as GGUF files, against the reference (tools/reference/pooling_models.py). */
+/*
+ * Decoders that are rerankers, as published and as GGUF files, against the reference
+ * (tools/reference/pooling_models.py).
+ */
 
-interface Reference {
-  query: string;
-  texts: string[];
-  /** Of the prompt with the query and each text. */
-  ids: number[][];
-  logits: number[];
-}
-
-function referenceOf(model: string): Reference {
-  return JSON.parse(readFileSync(new URL(`${model}/reference.json`, fixtures), 'utf8')) as Reference;
+function referenceOf(model: string): TinyRerankerReference {
+  return JSON.parse(readFileSync(new URL(`${model}/reference.json`, fixtures), 'utf8')) as TinyRerankerReference;
 }
 
 let home: string;
@@ -32,29 +30,13 @@ afterAll(() => rm(home, { recursive: true, force: true }));
 
 type Model = Awaited<ReturnType<typeof convertDrafted>>;
 
-async function load({ manifest, directory }: Model, options: Partial<HostLoadOptions> = {}) {
+async function load(model: Model, options: Partial<HostLoadOptions> = {}) {
   const run = new RerankRun();
-  const loaded = await loadCrossEncoderFamily(
-    {
-      modelId: manifest.id,
-      directory,
-      graphFile: manifest.graphFile,
-      family: manifest.family,
-      familyOptions: { ...manifest.familyOptions, batchTokens: 4_096 },
-      providers: ['cpu'],
-      intraOpThreads: 1,
-      slots: 4,
-      contextLength: Number((manifest.kindMembers as { maxInputTokens?: number }).maxInputTokens),
-      cacheTokens: 0,
-      ...options,
-    },
-    run.sink,
-  );
+  const loaded = await loadCrossEncoderFamily(draftedOptions(model, options), run.sink);
   run.engine = loaded.engine as TaskEngine;
   return { run, engine: run.engine, loaded };
 }
 
-const sigmoid = (logit: number) => 1 / (1 + Math.exp(-logit));
 const published = 'tiny-qwen3-reranker/';
 
 const sources: [source: string, reference: string, options: DraftOptions][] = [
@@ -64,23 +46,12 @@ const sources: [source: string, reference: string, options: DraftOptions][] = [
 ];
 
 describe.each(sources)('%s', (source, reference, options) => {
-  const { query, texts, ids, logits } = referenceOf(reference);
-
   it('returns the scores of the reference, padded in a batch and alone', async () => {
     const model = await convertDrafted(new URL(source, fixtures), home, options);
     expect(model.manifest).toMatchObject({ type: 'rerank', family: 'cross-encoder' });
     const { run, loaded, engine } = await load(model);
     expect(loaded.providerNote).toBeNull();
-    const together = await run.rerank({ query, documents: [...texts, ...texts] });
-    expect(together.tokens).toBe(2 * ids.flat().length);
-    for (const [index, score] of together.scores.entries()) {
-      const wanted = sigmoid(logits[index % texts.length] ?? Number.NaN);
-      expect(Math.abs(score - wanted), texts[index % texts.length]).toBeLessThan(1e-4);
-    }
-    for (const [index, text] of texts.entries()) {
-      const { scores } = await run.rerank({ query, documents: [text] });
-      expect(Math.abs((scores[0] ?? Number.NaN) - (together.scores[index] ?? 0))).toBeLessThan(1e-5);
-    }
+    await expectScores(run, referenceOf(reference));
     await engine.close();
   });
 });

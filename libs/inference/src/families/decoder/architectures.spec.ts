@@ -1,10 +1,15 @@
-import { readFileSync } from 'node:fs';
-import { copyFile, mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { convertModel } from '#model-store';
 import { expectLogits, logitsOf } from '#test/expected-logits';
+import {
+  architecturesWithStates,
+  convertArchitecture,
+  knownTexts,
+  type KnownText,
+  tinyArchitectures,
+} from '#test/tiny-architectures';
 import { openGraph } from '../../runtime/open-graph.js';
 import type { LogitsBatch } from '../../sampling/logits-batch.js';
 import { BatchScheduler } from '../../scheduler/batch-scheduler.js';
@@ -19,26 +24,6 @@ import { TextTokenizer } from '../../text/index.js';
  * converter and the real runtime (`tools/reference/tiny_decoders.py`).
  */
 
-interface Known {
-  prompt: string;
-  promptIds: number[];
-  text: string;
-  tokens: number[];
-  /** Logits after the prompt, and after the last token. */
-  first: number[];
-  last: number[];
-}
-
-interface KnownModel {
-  /** Of the conversion; absent: the file's. */
-  contextLength?: number;
-  file: string;
-  texts: Known[];
-}
-
-const fixtures = new URL('./__fixtures__/architectures/', import.meta.url);
-const models = JSON.parse(readFileSync(new URL('expected.json', fixtures), 'utf8')) as Record<string, KnownModel>;
-
 let folder = '';
 beforeAll(async () => void (folder = await mkdtemp(join(tmpdir(), 'architectures-'))));
 afterAll(() => rm(folder, { recursive: true, force: true }));
@@ -50,23 +35,9 @@ type Weights = 'float32' | 'int8' | 'int8-channel' | 'int4';
 
 function convert(name: string, layout: Layout, weights: Weights = 'float32'): Promise<string> {
   const key = `${name}-${layout}-${weights}`;
-  const known = converted.get(key) ?? convertNow(name, { layout, weights }, join(folder, key));
+  const known = converted.get(key) ?? convertArchitecture(name, join(folder, key), { layout, weights });
   converted.set(key, known);
   return known;
-}
-
-async function convertNow(
-  name: string,
-  format: { layout: Layout; weights: Weights },
-  outputFolder: string,
-): Promise<string> {
-  const { file, contextLength } = models[name] as KnownModel;
-  const inputFolder = `${outputFolder}-source`;
-  for (const path of [inputFolder, outputFolder]) await mkdir(path);
-  await copyFile(new URL(`${file}.gguf`, fixtures), join(inputFolder, 'tiny.gguf'));
-  const options = { ...format, ...(contextLength !== undefined && { contextLength }) };
-  await convertModel({ kind: 'gguf', inputFolder, outputFolder, options });
-  return outputFolder;
 }
 
 async function openTiny(
@@ -80,7 +51,7 @@ async function openTiny(
 }
 
 /** Feeds the known tokens to rows that have read their prompts, and compares the last logits. */
-async function expectContinuations(decoder: Decoder, rows: readonly CacheRow[], texts: readonly Known[]) {
+async function expectContinuations(decoder: Decoder, rows: readonly CacheRow[], texts: readonly KnownText[]) {
   const steps = texts[0]?.tokens.length ?? 0;
   for (let step = 0; step < steps; step++) {
     const parts = rows.map((row, index) => ({ row, tokenId: texts[index]?.tokens[step] ?? 0 }));
@@ -89,7 +60,7 @@ async function expectContinuations(decoder: Decoder, rows: readonly CacheRow[], 
   }
 }
 
-async function expectAlone(decoder: Decoder, row: CacheRow, text: Known, pieces: readonly number[][]) {
+async function expectAlone(decoder: Decoder, row: CacheRow, text: KnownText, pieces: readonly number[][]) {
   for (const [index, piece] of pieces.entries()) {
     const final = index + 1 === pieces.length;
     const parts = [{ row, tokenIds: Int32Array.from(piece), final }];
@@ -103,12 +74,9 @@ function cut<Item>(items: readonly Item[], size: number): Item[][] {
   return Array.from({ length: Math.ceil(items.length / size) }, (_, index) => items.slice(index * size).slice(0, size));
 }
 
-/** Models with layers that do not attend. */
-const withStates = ['lfm2', 'qwen35', 'qwen35-moe'];
-
-describe.each(Object.keys(models))('a tiny %s converted from GGUF', (name) => {
-  const { texts } = models[name] as KnownModel;
-  const [long] = texts as [Known];
+describe.each(tinyArchitectures)('a tiny %s converted from GGUF', (name) => {
+  const texts = knownTexts(name);
+  const [long] = texts as [KnownText];
   let decoder: Decoder;
   beforeAll(async () => void (decoder = await openTiny(name)));
   afterAll(() => decoder.close());
@@ -138,7 +106,7 @@ describe.each(Object.keys(models))('a tiny %s converted from GGUF', (name) => {
     const wanted = Math.floor(long.promptIds.length * 0.7);
     const length = kept.copyableLength(wanted);
     // A state is kept at the end of a chunk only.
-    expect(length).toBe(withStates.includes(name) ? wanted - (wanted % 7) : wanted);
+    expect(length).toBe(architecturesWithStates.includes(name) ? wanted - (wanted % 7) : wanted);
     const row = decoder.openRow();
     decoder.copyPrefix({ from: kept, to: row, length });
     await expectAlone(decoder, row, long, [long.promptIds.slice(length)]);
@@ -159,10 +127,11 @@ describe.each(Object.keys(models))('a tiny %s converted from GGUF', (name) => {
   });
 });
 
-describe.each(Object.keys(models).filter((name) => !withStates.includes(name)))('a tiny %s', (name) => {
+const attending = tinyArchitectures.filter((name) => !architecturesWithStates.includes(name));
+
+describe.each(attending)('a tiny %s', (name) => {
   it('computes the logits of the reference in the layout for other runtimes', async () => {
-    const { texts } = models[name] as KnownModel;
-    const [long] = texts as [Known];
+    const [long] = knownTexts(name) as [KnownText];
     const concat = await openTiny(name, 'concat');
     await expectAlone(concat, concat.openRow(), long, cut(long.promptIds, 20));
     await concat.close();
@@ -171,7 +140,7 @@ describe.each(Object.keys(models).filter((name) => !withStates.includes(name)))(
 
 describe('experts with quantised weights', () => {
   it.each(['int8', 'int8-channel', 'int4'] as const)('compute the same in a batch as alone: %s', async (weights) => {
-    const { texts } = models['qwen3-moe'] as KnownModel;
+    const texts = knownTexts('qwen3-moe');
     const decoder = await openTiny('qwen3-moe', 'split', { weights });
     const parts = texts.map(({ promptIds }) => {
       return { row: decoder.openRow(), tokenIds: Int32Array.from(promptIds), final: true };
@@ -215,8 +184,8 @@ async function readInChunks(decoder: Decoder, promptIds: readonly number[], size
 }
 
 describe.each(withWindows)('the cache of a tiny %s, whose layers have a window', (name) => {
-  const { texts } = models[name] as KnownModel;
-  const [long] = texts as [Known];
+  const texts = knownTexts(name);
+  const [long] = texts as [KnownText];
   let decoder: Decoder;
   beforeAll(async () => void (decoder = await openTiny(name, 'split', { limits: narrow })));
   afterAll(() => decoder.close());

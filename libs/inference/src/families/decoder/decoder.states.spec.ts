@@ -1,9 +1,9 @@
-import { copyFile, mkdir, mkdtemp, readdir, rm } from 'node:fs/promises';
+import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { convertModel } from '#model-store';
 import { expectLogits, logitsOf } from '#test/expected-logits';
+import { architecturesWithStates as models, convertArchitecture } from '#test/tiny-architectures';
 import type { GraphSession } from '../../runtime/graph-session.js';
 import { openGraph } from '../../runtime/open-graph.js';
 import type { LogitsBatch } from '../../sampling/logits-batch.js';
@@ -18,9 +18,6 @@ import type { SequenceRequest } from '../../scheduler/sequence.js';
  * prefixes, and the memory of the states. `architectures.spec.ts` compares their numbers with the reference.
  */
 
-const fixtures = new URL('./__fixtures__/architectures/', import.meta.url);
-const models = ['lfm2', 'qwen35', 'qwen35-moe'];
-
 let folder = '';
 beforeAll(async () => void (folder = await mkdtemp(join(tmpdir(), 'states-'))));
 afterAll(() => rm(folder, { recursive: true, force: true }));
@@ -32,18 +29,9 @@ afterEach(async () => {
 
 const converted = new Map<string, Promise<string>>();
 
-async function convert(name: string, weights: 'float32' | 'int8-channel'): Promise<string> {
-  const outputFolder = join(folder, `${name}-${weights}`);
-  const inputFolder = `${outputFolder}-source`;
-  for (const path of [inputFolder, outputFolder]) await mkdir(path);
-  await copyFile(new URL(`${name}.gguf`, fixtures), join(inputFolder, 'tiny.gguf'));
-  await convertModel({ kind: 'gguf', inputFolder, outputFolder, options: { weights } });
-  return outputFolder;
-}
-
 async function openSession(name: string, weights: 'float32' | 'int8-channel' = 'float32'): Promise<GraphSession> {
   const key = `${name}-${weights}`;
-  const path = converted.get(key) ?? convert(name, weights);
+  const path = converted.get(key) ?? convertArchitecture(name, join(folder, key), { weights });
   converted.set(key, path);
   return openGraph({ modelPath: join(await path, 'model.onnx'), providers: ['cpu'], intraOpThreads: 1 });
 }
@@ -182,7 +170,7 @@ describe.each(models)('prompts of a tiny %s', (name) => {
     const { tokens } = await run(scheduler, first);
     const wanted: [number[], number][] = [
       [[...first, ...tokens, ...tokensOf(12, 7)], first.length + tokens.length - 1],
-      // Where the prompt ended, as if the answer had been written in another way.
+      // The end of the prompt, as if the answer had been written in another way.
       [[...first, ...tokensOf(12, 8)], first.length],
       [[...first.slice(0, 45), ...tokensOf(20, 5)], 40],
       [[...first.slice(0, 15), ...tokensOf(20, 6)], 0],
@@ -271,10 +259,8 @@ describe.each(models)('the memory of the states of a tiny %s', (name) => {
 
 describe('a model with layers that keep a state', () => {
   it('is converted only in the layout that has them', async () => {
-    const [inputFolder, outputFolder] = [await mkdtemp(join(folder, 'in-')), await mkdtemp(join(folder, 'out-'))];
-    await copyFile(new URL('lfm2.gguf', fixtures), join(inputFolder, 'tiny.gguf'));
-    const options = { layout: 'concat' } as const;
-    await expect(convertModel({ kind: 'gguf', inputFolder, outputFolder, options })).rejects.toThrow(
+    const outputFolder = join(folder, 'concat');
+    await expect(convertArchitecture('lfm2', outputFolder, { layout: 'concat' })).rejects.toThrow(
       "The converter's option `layout` must be `split` for a model whose layers keep a state.",
     );
     expect(await readdir(outputFolder)).toEqual([]);

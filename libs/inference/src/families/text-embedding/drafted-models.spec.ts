@@ -3,23 +3,23 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { ModelManifest } from '#model-registry/manifest';
 import { convertDrafted, embeddingFixtures as fixtures } from '#test/drafted-model';
 import { EmbeddingRun } from '#test/embedding-run';
-import { vectorOf } from '#test/tiny-encoder';
+import { expectVectors } from '#test/expected-vectors';
+import { draftedOptions } from '#test/host-options';
 import type { TaskEngine } from '../../contract/task.js';
 import { loadTextEmbeddingFamily } from './text-embedding.family.js';
 
 /*
- * Decoders that are embedding models, and encoders in GGUF files or with layers behind their pooling, through the draft, the
- * converter and the runtime, against the reference (tools/reference/pooling_models.py).
+ * Decoders that are embedding models, and encoders in GGUF files or with layers behind their pooling, against the
+ * reference (tools/reference/pooling_models.py): through the draft, the converter and the runtime.
  */
 
 interface Reference {
   texts: string[];
   ids: number[][];
   vectors: string[];
-  /** Of texts that the reference has put its prefix in front of. */
+  /** Vectors of texts that the reference has put its prefix in front of. */
   query?: string[];
   document?: string[];
 }
@@ -34,38 +34,15 @@ beforeAll(async () => void (home = await mkdtemp(join(tmpdir(), 'sluice-embeddin
 afterAll(() => rm(home, { recursive: true, force: true }));
 
 async function load(
-  { manifest, directory }: { manifest: ModelManifest; directory: string },
+  model: Awaited<ReturnType<typeof convertDrafted>>,
   familyOptions: Record<string, string> = {},
 ): Promise<EmbeddingRun> {
   const run = new EmbeddingRun();
-  const { engine, providerNote } = await loadTextEmbeddingFamily(
-    {
-      modelId: manifest.id,
-      directory,
-      graphFile: manifest.graphFile,
-      family: manifest.family,
-      familyOptions: { ...manifest.familyOptions, ...familyOptions, batchTokens: 4_096 },
-      providers: ['cpu'],
-      intraOpThreads: 1,
-      slots: 4,
-      contextLength: Number((manifest.kindMembers as { maxInputTokens?: number }).maxInputTokens),
-      cacheTokens: 0,
-    },
-    run.sink,
-  );
+  const options = { familyOptions: { ...model.manifest.familyOptions, ...familyOptions, batchTokens: 4_096 } };
+  const { engine, providerNote } = await loadTextEmbeddingFamily(draftedOptions(model, options), run.sink);
   expect(providerNote).toBeNull();
   run.engine = engine as TaskEngine;
   return run;
-}
-
-function expectClose(vectors: readonly Float32Array[], expected: readonly string[], texts: readonly string[]): void {
-  expect(vectors).toHaveLength(expected.length);
-  for (const [index, vector] of vectors.entries()) {
-    const wanted = vectorOf(expected[index] ?? '');
-    expect(vector).toHaveLength(wanted.length);
-    const difference = Math.max(...vector.map((value, at) => Math.abs(value - (wanted[at] ?? Number.NaN))));
-    expect(difference, texts[index]).toBeLessThan(1e-4);
-  }
 }
 
 const sources: [source: string, reference: string, summary: object][] = [
@@ -87,11 +64,11 @@ describe.each(sources)('%s', (source, reference, options) => {
     const batch = [...texts, ...texts];
     const { vectors, tokens } = await run.embed(batch);
     expect(tokens).toBe(2 * ids.flat().length);
-    expectClose(vectors, [...expected, ...expected], batch);
+    expectVectors(vectors, [...expected, ...expected], batch);
     for (const [index, text] of texts.entries()) {
       const alone = await run.embed([text]);
       expect(alone.tokens).toBe(ids[index]?.length);
-      expectClose(alone.vectors, [expected[index] ?? ''], [text]);
+      expectVectors(alone.vectors, [expected[index] ?? ''], [text]);
     }
     await run.engine.close();
   });
@@ -105,9 +82,9 @@ describe('an embedding model made of a decoder', () => {
     const model = await convertDrafted(new URL(`${name}/`, fixtures), home);
     const { queryPrefix, documentPrefix = '' } = model.manifest.familyOptions ?? {};
     const run = await load(model);
-    expectClose((await run.embed(texts.map((text) => `${queryPrefix}${text}`))).vectors, query, texts);
+    expectVectors((await run.embed(texts.map((text) => `${queryPrefix}${text}`))).vectors, query, texts);
     if (document === undefined) expect(documentPrefix).toBe('');
-    else expectClose((await run.embed(texts.map((text) => `${documentPrefix}${text}`))).vectors, document, texts);
+    else expectVectors((await run.embed(texts.map((text) => `${documentPrefix}${text}`))).vectors, document, texts);
     await run.engine.close();
   });
 });
@@ -157,7 +134,7 @@ describe('an encoder', () => {
     expect(model.manifest).toMatchObject({ type: 'embedding', familyOptions: { pooling, normalize: true } });
     const run = await load(model);
     const { vectors: found } = await run.embed(plain);
-    expectClose(
+    expectVectors(
       found,
       expected.filter((_vector, index) => isPlain(texts[index] ?? '')),
       plain,
@@ -170,9 +147,9 @@ describe('an encoder', () => {
     const model = await convertDrafted(new URL('tiny-labse/', fixtures), home);
     expect(model.manifest).toMatchObject({ converter: { kind: 'bert' }, kindMembers: { embeddingDimensions: 24 } });
     const run = await load(model);
-    expectClose((await run.embed(texts)).vectors, vectors, texts);
+    expectVectors((await run.embed(texts)).vectors, vectors, texts);
     for (const [index, text] of texts.entries()) {
-      expectClose((await run.embed([text])).vectors, [vectors[index] ?? ''], [text]);
+      expectVectors((await run.embed([text])).vectors, [vectors[index] ?? ''], [text]);
     }
     await run.engine.close();
   });

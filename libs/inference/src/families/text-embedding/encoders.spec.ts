@@ -4,7 +4,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { EmbeddingRun } from '#test/embedding-run';
-import { convertTinyEncoder, vectorOf } from '#test/tiny-encoder';
+import { expectVectors } from '#test/expected-vectors';
+import { hostOptions } from '#test/host-options';
+import { convertTinyEncoder } from '#test/tiny-encoder';
 import type { TaskEngine } from '../../contract/task.js';
 import { loadTextEmbeddingFamily } from './text-embedding.family.js';
 
@@ -36,32 +38,12 @@ function referenceOf(model: string): Reference {
 async function load(directory: string, batchTokens = 4_096): Promise<EmbeddingRun> {
   const run = new EmbeddingRun();
   const { engine, providerNote } = await loadTextEmbeddingFamily(
-    {
-      modelId: 'tiny',
-      directory,
-      graphFile: 'model.onnx',
-      family: 'text-embedding',
-      familyOptions: { batchTokens },
-      providers: ['cpu'],
-      intraOpThreads: 1,
-      slots: 4,
-      contextLength: 260,
-      cacheTokens: 0,
-    },
+    hostOptions({ directory, family: 'text-embedding', familyOptions: { batchTokens }, contextLength: 260 }),
     run.sink,
   );
   expect(providerNote).toBeNull();
   run.engine = engine as TaskEngine;
   return run;
-}
-
-function expectClose(vectors: readonly Float32Array[], expected: readonly string[], texts: readonly string[]): void {
-  expect(vectors).toHaveLength(expected.length);
-  for (const [index, vector] of vectors.entries()) {
-    const wanted = vectorOf(expected[index] ?? '');
-    const difference = Math.max(...vector.map((value, at) => Math.abs(value - (wanted[at] ?? Number.NaN))));
-    expect(difference, texts[index]).toBeLessThan(1e-4);
-  }
 }
 
 describe.each(models)('%s', (model) => {
@@ -75,10 +57,10 @@ describe.each(models)('%s', (model) => {
     const batch = [...texts, ...texts];
     const { vectors, tokens } = await run.embed(batch);
     expect(tokens).toBe(2 * ids.flat().length);
-    expectClose(vectors, [...expected, ...expected], batch);
+    expectVectors(vectors, [...expected, ...expected], batch);
     for (const [index, text] of texts.entries()) {
       const alone = await run.embed([text]);
-      expectClose(alone.vectors, [expected[index] ?? ''], [text]);
+      expectVectors(alone.vectors, [expected[index] ?? ''], [text]);
     }
     await run.engine.close();
   });
@@ -89,7 +71,7 @@ describe('a model with prefixes', () => {
     const { texts, query = [] } = referenceOf('tiny-nomic-bert');
     const run = await load(join(home, 'tiny-nomic-bert'));
     const prefixed = texts.map((text) => `search_query: ${text}`);
-    expectClose((await run.embed(prefixed)).vectors, query, texts);
+    expectVectors((await run.embed(prefixed)).vectors, query, texts);
     await run.engine.close();
   });
 });
@@ -112,7 +94,7 @@ describe('positions of GTE that are scaled', () => {
 
   it('are those of the published models', async () => {
     const run = await load(await convertWith(scaling));
-    expectClose((await run.embed(texts)).vectors, vectors, texts);
+    expectVectors((await run.embed(texts)).vectors, vectors, texts);
     await run.engine.close();
   });
 
@@ -162,7 +144,7 @@ describe.each(otherSettings)('%s with the settings of older files', (model, rena
     await writeFile(path, JSON.stringify(rename(config)));
     await convertTinyEncoder(new URL(`file://${source}/`), folder);
     const run = await load(folder);
-    expectClose((await run.embed(texts)).vectors, expected, texts);
+    expectVectors((await run.embed(texts)).vectors, expected, texts);
     await run.engine.close();
   });
 });

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { EmbeddingRun } from '#test/embedding-run';
+import { hostOptions } from '#test/host-options';
 import { buildTinyEncoder, tinyEncoderReference, tinyEncoderSize, vectorOf } from '#test/tiny-encoder';
 import { cosine } from '../../embedding/pooling.js';
 import type { HostLoadOptions } from '../../contract/engine-loader.js';
@@ -23,18 +24,13 @@ afterAll(() => rm(join(folder, '..'), { recursive: true, force: true }));
 async function load(familyOptions: HostLoadOptions['familyOptions'] = {}, contextLength = 128, threads = 1) {
   const run = new EmbeddingRun();
   const loaded = await loadTextEmbeddingFamily(
-    {
-      modelId: 'tiny-bert',
+    hostOptions({
       directory: folder,
-      graphFile: 'model.onnx',
       family: 'text-embedding',
       familyOptions,
-      providers: ['cpu'],
       intraOpThreads: threads,
-      slots: 4,
       contextLength,
-      cacheTokens: 0,
-    },
+    }),
     run.sink,
   );
   run.engine = loaded.engine as TaskEngine;

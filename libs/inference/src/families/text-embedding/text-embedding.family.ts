@@ -21,10 +21,10 @@ const probes = [
 ];
 
 /**
- * BERT-like encoders in the sentence-transformers layout, exported to ONNX, and decoders converted to embedding models. Inputs
- * and outputs are found in the graph; pooling and normalisation in the files beside it. Options: `pooling` (`mean`, `cls`,
- * `last`, `max`) of graphs that return the vectors of tokens, `normalize`, `endToken` (the token that ends every text, where
- * the tokenizer does not add it), `batchTokens`.
+ * BERT-like encoders in the sentence-transformers layout, exported to ONNX, and decoders converted to embedding models.
+ * Inputs and outputs are found in the graph; pooling and normalisation in the files beside it. Options: `pooling`
+ * (`mean`, `cls`, `last`, `max`) of graphs that return the vectors of tokens, `normalize`, `endToken` (the token that
+ * ends every text, where the tokenizer does not add it), `batchTokens`.
  */
 export const loadTextEmbeddingFamily: EngineLoader = async (options, sink) => {
   const { directory, graphFile, familyOptions, providers, intraOpThreads, slots } = options;

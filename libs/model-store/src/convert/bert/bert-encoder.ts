@@ -54,8 +54,8 @@ export interface BertInputs {
 
 /**
  * Builds the encoder as one graph: `input_ids`, `attention_mask` and, where the model takes them, `token_type_ids` to
- * `last_hidden_state`, without the pooler, which sentence encoders do not use; with a head to `logits` or `sentence_embedding`.
- * Attention and activations are onnxruntime's fused kernels.
+ * `last_hidden_state`, without the pooler, which sentence encoders do not use; with a head to `logits` or
+ * `sentence_embedding`. Attention and activations are onnxruntime's fused kernels.
  */
 export function emitBertEncoder(shape: BertShape, weights: BertWeights, head: EncoderHead | null = null): OnnxGraph {
   const builder = new GraphBuilder('bert');

@@ -3,8 +3,8 @@ import { InputFile } from '../input-file.js';
 import { invalidFile } from '../invalid-file.js';
 import type { BertLayerNames, BertShape, BertWeights } from './bert-encoder.js';
 import type { ClassifierHead } from './classifier-head.js';
-import { type ModelFiles, readJsonObject } from '../safetensors/model-files.js';
-import { configFile, EncoderSettings } from './encoder-config.js';
+import type { ModelFiles } from '../safetensors/model-files.js';
+import type { EncoderSettings } from './encoder-config.js';
 import { SafetensorsFile } from './safetensors-file.js';
 
 const weightsFile = 'model.safetensors';
@@ -84,13 +84,14 @@ export interface BertModel<Source extends EncoderTensors> {
 /** The caller closes the weights. */
 export type BertFiles = BertModel<SafetensorsFile>;
 
-/**
- * Opens `model.safetensors` or its shards, and reads `config.json` of one of the types. Throws `INVALID_MODEL` if they do not match.
- */
-export async function openBertFiles(files: ModelFiles, types: readonly string[] = ['bert']): Promise<BertFiles> {
-  const settings = new EncoderSettings(await readJsonObject(files, configFile));
+/** Opens `model.safetensors` or its shards of one of the types. Throws `INVALID_MODEL` if it does not match the settings. */
+export async function openBertFiles(
+  files: ModelFiles,
+  settings: EncoderSettings,
+  types: readonly string[] = bertTypes,
+): Promise<BertFiles> {
   shapeOf(settings, kindOf(settings, types));
-  const source = await SafetensorsFile.of(files);
+  const source = await SafetensorsFile.open(files);
   try {
     return readBert(settings, source, types);
   } catch (error) {

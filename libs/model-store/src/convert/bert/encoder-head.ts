@@ -2,7 +2,7 @@ import { emitSentenceHead, type SentenceHead, type TokenValues } from '../senten
 import { type ClassifierHead, emitClassifierHead } from './classifier-head.js';
 import type { EncoderParts } from './encoder-parts.js';
 
-/** What stands behind the layers of an encoder: a classifier, or layers behind the pooling. */
+/** The part behind the layers of an encoder: a classifier, or layers behind the pooling. */
 export type EncoderHead = { kind: 'classifier'; head: ClassifierHead } | { kind: 'sentence'; head: SentenceHead };
 
 export function emitEncoderHead(parts: EncoderParts, encoder: EncoderHead, tokens: TokenValues): void {

@@ -1,6 +1,7 @@
 import type { ByteSource } from '../byte-source.js';
 import type { DecoderSource, SourceTensor } from '../decoder/decoder-source.js';
 import { GgufMetadata } from '../gguf/gguf-metadata.js';
+import type { OpenedGguf } from '../gguf/gguf-shards.js';
 import { ggufSource } from '../gguf/gguf-source.js';
 import type { GgufHeader } from '../gguf/gguf-types.js';
 import { invalidFile, quoted } from '../invalid-file.js';
@@ -12,7 +13,7 @@ import { type EncoderConfig, EncoderSettings } from './encoder-config.js';
 interface GgufEncoderKind {
   /** Names outside the layers, of PyTorch and of GGUF. */
   outer: Readonly<Record<string, string>>;
-  /** In front of the number of a layer. */
+  /** The part of a name before the number of a layer. */
   layers: string;
   layer: Readonly<Record<string, string>>;
   config: (metadata: GgufMetadata) => EncoderConfig;
@@ -64,14 +65,16 @@ const kinds: Readonly<Record<string, GgufEncoderKind>> = {
   },
 };
 
-/** Values of `general.architecture`. */
-export const ggufEncoderTypes: readonly string[] = Object.keys(kinds);
+/** True for an encoder by its `general.architecture`. */
+export function isGgufEncoder({ file, header }: OpenedGguf): boolean {
+  return Object.hasOwn(kinds, new GgufMetadata(file.name, header.metadata).text('general.architecture'));
+}
 
 /** An encoder in a GGUF file. */
 export interface GgufEncoder {
   architecture: string;
   metadata: GgufMetadata;
-  /** What `config.json` would say. */
+  /** The settings as `config.json` would have them. */
   settings: EncoderSettings;
   tensors: EncoderTensors;
 }
@@ -108,7 +111,7 @@ export function readGgufEncoder(file: ByteSource, header: GgufHeader): GgufEncod
 }
 
 class GgufEncoderTensors implements EncoderTensors {
-  /** By their names in PyTorch. */
+  /** Tensors by their names in PyTorch. */
   private readonly tensors = new Map<string, SourceTensor>();
 
   constructor(

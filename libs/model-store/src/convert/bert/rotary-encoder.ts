@@ -46,7 +46,7 @@ export interface RotaryShape {
   normsFirst: boolean;
   /** Base of the rotary frequencies, by layer. */
   bases: number[];
-  /** Of all frequencies; absent: 1. */
+  /** A divisor of all frequencies; absent: 1. */
   frequencyDivisor?: number;
   /** How far a token looks to either side, by layer; null: everywhere. */
   windows: (number | null)[];
@@ -65,8 +65,8 @@ export interface RotaryWeights {
 const masked = -10_000;
 
 /**
- * Builds the encoder as one graph: `input_ids`, `attention_mask` to `last_hidden_state`, or with a head to `logits` or `sentence_embedding`.
- * Biases are added where the file has them.
+ * Builds the encoder as one graph: `input_ids`, `attention_mask` to `last_hidden_state`, or with a head to `logits` or
+ * `sentence_embedding`. Biases are added where the file has them.
  */
 export function emitRotaryEncoder(
   shape: RotaryShape,

@@ -158,7 +158,7 @@ export type RotaryFiles = RotaryModel<SafetensorsFile>;
 /** Opens `model.safetensors` of one of these types. Throws `INVALID_MODEL` if it does not match the settings. */
 export async function openRotaryFiles(files: ModelFiles, settings: EncoderSettings): Promise<RotaryFiles> {
   shapeOf(settings, kindOf(settings));
-  const source = await SafetensorsFile.of(files);
+  const source = await SafetensorsFile.open(files);
   try {
     return readRotary(settings, source);
   } catch (error) {

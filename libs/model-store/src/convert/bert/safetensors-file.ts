@@ -1,6 +1,6 @@
 import type { WeightSource } from '../decoder/index.js';
 import { invalidFile } from '../invalid-file.js';
-import { filesOfFolder, type ModelFiles } from '../safetensors/model-files.js';
+import type { ModelFiles } from '../safetensors/model-files.js';
 import { readFloats } from '../safetensors/safetensors-values.js';
 import { SafetensorsWeights, type StoredTensor } from '../safetensors/safetensors-weights.js';
 
@@ -8,11 +8,7 @@ import { SafetensorsWeights, type StoredTensor } from '../safetensors/safetensor
 export class SafetensorsFile implements WeightSource {
   private constructor(private readonly weights: SafetensorsWeights) {}
 
-  static async open(folder: string): Promise<SafetensorsFile> {
-    return SafetensorsFile.of(await filesOfFolder(folder));
-  }
-
-  static async of(files: ModelFiles): Promise<SafetensorsFile> {
+  static async open(files: ModelFiles): Promise<SafetensorsFile> {
     return new SafetensorsFile(await SafetensorsWeights.open(files));
   }
 

@@ -10,7 +10,7 @@ import { architectures } from './architectures.js';
 const root = join(dirname(fileURLToPath(import.meta.url)), '../../../../..');
 const page = readFileSync(join(root, 'docs/reference/model-architectures.md'), 'utf8');
 const families = join(root, 'libs/inference/src/families');
-/** Of models that write text, and of embedding models. */
+/** Folders of models that write text, and of embedding models. */
 const fixtures = ['decoder/__fixtures__/architectures', 'text-embedding/__fixtures__/gguf'].map((folder) =>
   join(families, folder),
 );

@@ -61,7 +61,7 @@ export interface Architecture {
   plainYarn?: true;
   /** The range of pairs that YaRN scales has exact instead of whole bounds. */
   exactYarn?: true;
-  /** What layers without keys and values have in place of attention; absent: every layer attends. */
+  /** The replacement of attention in layers without keys and values; absent: every layer attends. */
   mixer?: Mixer['kind'];
   /** Queries come with a gate for the output of attention. */
   outputGate?: true;

@@ -1,6 +1,7 @@
 import type { OnnxGraph, ValueName } from '../../onnx/index.js';
 import { onnxDataTypeCode } from '../../onnx/onnx-types.js';
 import { DecoderBody, type DecoderOptions, type Projections } from './decoder-body.js';
+import { emitWholeAttention } from './whole-attention.js';
 
 /** Mask value: far below any score and within half precision. */
 const masked = -60000;
@@ -79,23 +80,16 @@ interface ConcatAttention {
 
 function attendConcat(body: DecoderBody, { layer, projections, mask }: ConcatAttention): ValueName {
   const { builder } = body;
-  const { heads, keyValueHeads, headSize, attention } = body.options.shape;
+  const { heads, keyValueHeads, attention } = body.options.shape;
   const append = (part: string, value: ValueName) =>
     builder.node('Concat', [`past_key_values.${layer}.${part}`, value], { axis: 2 }, `present.${layer}.${part}`);
   const keys = append('key', body.splitHeads(body.rotateKey(layer, projections.key, 'position_ids'), keyValueHeads));
   const values = append('value', body.splitHeads(projections.value, keyValueHeads));
   const query = body.splitHeads(body.rotateQuery(layer, projections.query, 'position_ids'), heads);
-
-  // One axis for the group of query heads that share a key-value head; keys and values broadcast over it.
-  const groups = builder.integers([0, keyValueHeads, heads / keyValueHeads, -1, headSize]);
-  const grouped = builder.node('Reshape', [query, groups]);
-  const group = (value: ValueName) => builder.node('Unsqueeze', [value, builder.integers([2])]);
-  const transposedKeys = builder.node('Transpose', [group(keys)], { perm: [0, 1, 2, 4, 3] });
-  const scores = builder.node('MatMul', [grouped, transposedKeys]);
-  const visible = builder.node('Add', [body.softCapped(scores, attention?.softCap), mask]);
-  const weights = attention?.sinks ? withSinks(body, layer, visible) : builder.node('Softmax', [visible], { axis: -1 });
-  const context = builder.node('MatMul', [weights, group(values)]);
-  return body.joinHeads(builder.node('Reshape', [context, builder.integers([0, heads, -1, headSize])]));
+  return emitWholeAttention(body, { query, keys, values }, (scores) => {
+    const visible = builder.node('Add', [scores, mask]);
+    return attention?.sinks ? withSinks(body, layer, visible) : builder.node('Softmax', [visible], { axis: -1 });
+  });
 }
 
 /** Weights of the tokens beside a sink, for scores `[batch, kv_heads, group, seq, total]`. */

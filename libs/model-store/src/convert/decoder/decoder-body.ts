@@ -131,7 +131,7 @@ export class DecoderBody {
     return tables;
   }
 
-  /** Adds what the products take: queries `[batch, sequence, heads * headSize]`, rotated by their positions and scaled. */
+  /** Adds queries for the products, `[batch, sequence, heads * headSize]`: rotated by their positions and scaled. */
   rotateQuery(layer: number, query: ValueName, positions: ValueName): ValueName {
     const { heads, normsRotated } = this.options.shape;
     const tables = this.rotaryTables(layer);
@@ -141,7 +141,7 @@ export class DecoderBody {
     return this.scaleQuery(normed, positions);
   }
 
-  /** Adds what the cache holds: keys `[batch, sequence, heads * headSize]`, rotated by their positions. */
+  /** Adds keys for the cache, `[batch, sequence, heads * headSize]`: rotated by their positions. */
   rotateKey(layer: number, key: ValueName, positions: ValueName): ValueName {
     const { keyValueHeads, normsRotated } = this.options.shape;
     const rotated = this.rotate(key, keyValueHeads, positions, this.rotaryTables(layer));

@@ -1,4 +1,4 @@
-/** What a decoder is converted to: a model that writes text, one that returns a vector of a text, or a score of two texts. */
+/** Models that a decoder is converted to: one that writes text, returns a vector of a text, or scores two texts. */
 export const decoderPurposes = ['text', 'embedding', 'rerank'] as const;
 export type DecoderPurpose = (typeof decoderPurposes)[number];
 

@@ -14,7 +14,7 @@ export interface DecoderShape {
   normPlacement?: 'before' | 'after' | 'both';
   rotary: RotaryShape;
   attention?: AttentionShape;
-  /** What each layer has in place of attention, null where it attends; absent: every layer attends. */
+  /** The replacement of attention in each layer, null where it attends; absent: every layer attends. */
   mixers?: readonly (Mixer | null)[];
   feedForward: FeedForwardShape;
   /** Norm over queries and keys, before rotation unless `normsRotated` is set. */
@@ -154,14 +154,14 @@ export interface FeedForwardShape {
   size: number;
   /** Each token is computed by `used` of `count` experts, chosen by a router. */
   experts?: ExpertShape;
-  /** Of a model with experts: the first layers without, and the size of their feed-forward. */
+  /** The first layers without experts in a model that has them, and the size of their feed-forward. */
   dense?: { layers: number; size: number };
 }
 
 export interface ExpertShape {
   count: number;
   used: number;
-  /** How the router's outputs become scores. */
+  /** The function that makes scores of the router's outputs. */
   scoring: 'softmax' | 'sigmoid';
   /** A learned bias of each expert counts when experts are chosen, and not in their weights. */
   selectionBias: boolean;

@@ -81,8 +81,9 @@ function emitUnitLength(body: MixerBody, heads: ValueName, { keyHeads, keySize }
 }
 
 /**
- * Adds the logarithm of the decay and the rate of correction of each value head, `[batch, sequence, value heads]`. Their
- * layers are floats whatever the format of the others: they are small, and the recurrence raises their errors to powers.
+ * Adds the logarithm of the decay and the rate of correction of each value head, `[batch, sequence, value heads]`.
+ * Their layers are floats whatever the format of the others: they are small, and the recurrence raises their errors to
+ * powers.
  */
 function emitGates(body: MixerBody, { layer, mixer: { valueHeads }, input, states }: DeltaLayer) {
   const { builder } = body;

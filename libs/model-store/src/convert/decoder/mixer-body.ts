@@ -3,7 +3,7 @@ import type { DecoderShape } from './decoder-shape.js';
 import type { LinearFormat, LinearLayer } from './linear-layer.js';
 import type { WeightSource } from './weight-source.js';
 
-/** What a layer that does not attend needs of the decoder around it. */
+/** The members of the decoder that a layer without attention needs. */
 export interface MixerBody {
   readonly builder: GraphBuilder;
   readonly options: { shape: DecoderShape; weights: WeightSource };

@@ -6,7 +6,7 @@ import { emitShortConvolution } from './short-convolution.js';
 
 export type { LayerStates } from './mixer-body.js';
 
-/** Adds what a layer has in place of attention, for the input `[batch, sequence, hidden]`. */
+/** Adds the replacement of attention in a layer, for the input `[batch, sequence, hidden]`. */
 export function emitMixer(
   body: MixerBody,
   { mixer, ...rest }: { layer: number; mixer: Mixer; input: ValueName; states: LayerStates },

@@ -2,17 +2,18 @@ import { bytesOf, type OnnxGraph, type ValueName } from '../../onnx/index.js';
 import { onnxDataTypeCode } from '../../onnx/onnx-types.js';
 import { emitSentenceHead, poolTokens, type SentenceHead } from '../sentence/sentence-head.js';
 import { DecoderBody, type DecoderOptions, type Projections } from './decoder-body.js';
+import { emitWholeAttention } from './whole-attention.js';
 
 /** Mask value: far below any score. */
 const masked = -60000;
 
 /** The layer that gives the score of a text from the vector of its last token. */
 export interface ScoreHead {
-  /** As many values as the hidden size. */
+  /** Returns as many values as the hidden size. */
   weights: () => Promise<Float32Array>;
 }
 
-/** What stands behind the layers of a decoder that writes no text. */
+/** The part behind the layers of a decoder that writes no text. */
 export type PooledHead = { kind: 'embedding'; head: SentenceHead } | { kind: 'rerank'; head: ScoreHead };
 
 /**
@@ -32,7 +33,7 @@ class PooledDecoder {
   private readonly steps: ValueName;
   /** `[batch, sequence]`. */
   private readonly positions: ValueName;
-  /** By the layers' window; 0: none. */
+  /** Masks by the window of their layers; 0: none. */
   private readonly masks = new Map<number, ValueName>();
 
   constructor(private readonly body: DecoderBody) {
@@ -66,19 +67,13 @@ class PooledDecoder {
   private attend(layer: number, projections: Projections): ValueName {
     const { body } = this;
     const { builder } = body;
-    const { heads, keyValueHeads, headSize, attention } = body.options.shape;
+    const { heads, keyValueHeads } = body.options.shape;
     const query = body.splitHeads(body.rotateQuery(layer, projections.query, this.positions), heads);
     const keys = body.splitHeads(body.rotateKey(layer, projections.key, this.positions), keyValueHeads);
     const values = body.splitHeads(projections.value, keyValueHeads);
-    // One axis for the query heads that share a key-value head; keys and values broadcast over it.
-    const groups = builder.integers([0, keyValueHeads, heads / keyValueHeads, -1, headSize]);
-    const group = (value: ValueName): ValueName => builder.node('Unsqueeze', [value, builder.integers([2])]);
-    const transposed = builder.node('Transpose', [group(keys)], { perm: [0, 1, 2, 4, 3] });
-    const scores = builder.node('MatMul', [builder.node('Reshape', [query, groups]), transposed]);
-    const visible = builder.node('Add', [body.softCapped(scores, attention?.softCap), this.maskOf(layer)]);
-    const weights = builder.node('Softmax', [visible], { axis: -1 });
-    const context = builder.node('MatMul', [weights, group(values)]);
-    return body.joinHeads(builder.node('Reshape', [context, builder.integers([0, heads, -1, headSize])]));
+    return emitWholeAttention(body, { query, keys, values }, (scores) =>
+      builder.node('Softmax', [builder.node('Add', [scores, this.maskOf(layer)])], { axis: -1 }),
+    );
   }
 
   private maskOf(layer: number): ValueName {
@@ -89,8 +84,9 @@ class PooledDecoder {
   }
 
   /**
-   * Zero where a token looks, far below zero elsewhere; it broadcasts to `[batch, kv_heads, group, sequence, sequence]`. The
-   * padding is behind the tokens, so only a model that looks ahead has to leave it out.
+   * Adds a mask: zero where a token looks, far below zero elsewhere. It broadcasts to
+   * `[batch, kv_heads, group, sequence, sequence]`. The padding is behind the tokens, so only a model that looks ahead
+   * has to leave it out.
    */
   private emitMask(window: number): ValueName {
     const { body, steps } = this;

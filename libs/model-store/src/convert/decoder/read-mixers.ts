@@ -7,15 +7,19 @@ const keyValueHeadsKey = 'attention.head_count_kv';
 
 type ReadMixers = Pick<DecoderShape, 'mixers'> & { keyValueHeads?: number };
 
+/** No model comes near it, and lists with an entry per layer follow. */
+export const maxLayers = 4096;
+
 /** Returns the number of layers that compute a token, without those behind them that only guess the tokens after it. */
 export function countLayers({ parameters, fileName }: Pick<DecoderSource, 'parameters' | 'fileName'>): number {
   const blocks = parameters.size('block_count');
+  if (blocks > maxLayers) throw invalidFile(fileName, `its block_count is ${blocks}, more than ${maxLayers}`);
   const guessing = parameters.number('nextn_predict_layers', 0);
   if (Number.isSafeInteger(guessing) && guessing >= 0 && guessing < blocks) return blocks - guessing;
   throw invalidFile(fileName, `${guessing} of its ${blocks} layers guess later tokens`);
 }
 
-/** Reads what the layers of an architecture have in place of attention. Empty if all layers attend. */
+/** Reads the replacements of attention in the layers of an architecture. Empty if all layers attend. */
 export function readMixers(source: DecoderSource, { mixer }: Architecture, layers: number): ReadMixers {
   if (mixer === 'short-convolution') return readConvolutions(source, layers);
   return mixer === 'gated-delta' ? { mixers: readDeltas(source, layers) } : {};

@@ -21,8 +21,8 @@ export interface TableFormats {
 }
 
 /**
- * Whether one table can be both without another value in either: floats, or whole blocks of 8 bits. A decoder without an output
- * layer has nothing to share.
+ * True if one table can be both without another value in either: floats, or whole blocks of 8 bits. A decoder without an
+ * output layer has nothing to share.
  */
 export function canShareTable(
   { tiedHead, headless, hiddenSize }: Pick<DecoderShape, 'tiedHead' | 'headless' | 'hiddenSize'>,
@@ -38,10 +38,10 @@ function isReadByRows(format: LinearFormat): format is { kind: 'blocks' } & Stor
   return format.kind === 'blocks' && format.bits === 8 && !format.hasOffset;
 }
 
-/** What is subtracted from a code of 8 bits. */
+/** The code of 8 bits that stands for zero. */
 const middleCode = 128;
 
-/** Adds what is computed with the table of a decoder; `format` is that of its output layer. */
+/** Adds computations with the table of a decoder; `format` is that of its output layer. */
 export class SharedTable {
   private blocks: BlockWeights | null = null;
 
@@ -52,7 +52,7 @@ export class SharedTable {
     private readonly layer: LinearLayer,
   ) {}
 
-  /** Returns rows of blocks as floats, `[…ids, inputs]`; null for a table of floats, which is gathered like any other. */
+  /** Returns rows of blocks as floats, `[…ids, inputs]`. Null for a table of floats, which is gathered like any other. */
   rows(ids: ValueName): ValueName | null {
     const { builder, format, layer } = this;
     if (!isReadByRows(format)) return null;

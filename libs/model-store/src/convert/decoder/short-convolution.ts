@@ -50,8 +50,8 @@ interface Taps {
 
 /**
  * Returns a convolution of each channel with its own kernel: the sum of the inputs of each earlier token by the weight
- * of the channel. The operator of the runtime (CausalConvWithState) is half as fast for a chunk of a prompt, and the state
- * of a padded row ends before its padding, which the operator does not know.
+ * of the channel. The operator of the runtime (CausalConvWithState) is half as fast for a chunk of a prompt, and the
+ * state of a padded row ends before its padding, which the operator does not know.
  */
 export function emitTaps(body: MixerBody, kernel: string, { joined, length, channels, sequence }: Taps): ValueName {
   const { builder } = body;

@@ -68,6 +68,8 @@ describe('SourceDecoder', () => {
     [{ 'attention.value_length': 6 }, '`llama.attention.value_length` is 6 beside keys of 4'],
     [{ 'rope.dimension_count': 6 }, '2 heads of 4 with 2 key-value heads and 6 rotated dimensions do not fit'],
     [{ 'attention.head_count_kv': [1, 2] }, '`attention.head_count_kv` is unusable: a list'],
+    // Lists with an entry per layer would take the memory of the process.
+    [{ block_count: 2 ** 31 - 1 }, 'its block_count is 2147483647, more than 4096'],
     [{ hidden_activation: 'relu' }, 'its activation is relu; silu, gelu and gelu-tanh are computed'],
     [{ expert_count: 4, expert_used_count: 5 }, 'each token uses 5 of 4 experts'],
     [{ expert_count: 4, expert_used_count: 2 }, 'it has no tensor blk.0.ffn_gate_inp.weight'],

@@ -5,7 +5,6 @@ import type { DecoderShape } from './decoder-shape.js';
 import type { DecoderSource, SourceTensor } from './decoder-source.js';
 import { halfSplitRows } from './half-split-rows.js';
 import type { PackedLayer } from './packed-layer.js';
-import { countLayers } from './read-mixers.js';
 import { readDecoderShape } from './read-shape.js';
 import { TensorSlices } from './tensor-slices.js';
 import type { WeightSource } from './weight-source.js';
@@ -39,7 +38,7 @@ export class SourceDecoder implements WeightSource {
     }
     const shape = readDecoderShape(source, architecture, { contextLength, purpose });
     const slices = new TensorSlices(shape, architecture, (name) => tensors.has(name));
-    checkTensors(source, slices, purpose);
+    checkTensors(source, slices, { layers: shape.layers, purpose });
     return new SourceDecoder(source, architecture, shape, slices);
   }
 
@@ -101,8 +100,11 @@ export class SourceDecoder implements WeightSource {
 }
 
 /** Checks before anything is written that no tensor is missing, of another size, or unused. */
-function checkTensors(source: DecoderSource, slices: TensorSlices, purpose: DecoderPurpose): void {
-  const { fileName, tensors } = source;
+function checkTensors(
+  { fileName, tensors, parameters }: DecoderSource,
+  slices: TensorSlices,
+  { layers, purpose }: { layers: number; purpose: DecoderPurpose },
+): void {
   const unread = new Set(tensors.keys());
   for (const [name, dimensions] of slices.expectedTensors()) {
     const tensor = tensors.get(name);
@@ -112,9 +114,8 @@ function checkTensors(source: DecoderSource, slices: TensorSlices, purpose: Deco
     const sizes = `its tensor ${tensor.origin?.name ?? name} is ${tensor.dimensions.join(' × ')}, not ${dimensions.join(' × ')}`;
     throw invalidFile(tensor.origin?.fileName ?? fileName, sizes);
   }
-  const layers = countLayers(source);
   const isBehindLayers = (name: string) => Number(/^blk\.(\d+)\./.exec(name)?.[1] ?? 0) >= layers;
-  const guessesAhead = source.parameters.number('nextn_predict_layers', 0) > 0;
+  const guessesAhead = parameters.number('nextn_predict_layers', 0) > 0;
   const isUnneeded = (name: string): boolean =>
     unneededTensors.test(name) ||
     (guessesAhead && isBehindLayers(name)) ||

@@ -6,7 +6,7 @@ import type { GgufMetadata } from './gguf-metadata.js';
 
 /** `tokenizer.ggml.token_type` of tokens that are not found in a text. */
 const specialTypes: readonly number[] = [2, 3];
-/** What files put in front of a piece that begins a word; the others continue one. */
+/** The character in front of a piece that begins a word; other pieces continue one. */
 const wordStart = '\u2581';
 
 export interface GgufEncoderTokenizer {
@@ -22,7 +22,7 @@ interface EncoderVocabulary {
   unknown: AddedToken;
 }
 
-/** Converts the tokenizer in the metadata of an encoder: WordPiece as of BERT, or pieces with probabilities as of XLM-R. */
+/** Converts the tokenizer of an encoder from its metadata: WordPiece as of BERT, or pieces with probabilities as of XLM-R. */
 export function readGgufEncoderTokenizer(metadata: GgufMetadata, vocabularySize: number): GgufEncoderTokenizer {
   const { fileName } = metadata;
   const kind = metadata.text('tokenizer.ggml.model');

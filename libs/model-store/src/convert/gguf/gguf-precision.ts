@@ -57,7 +57,7 @@ export function isRoundedAgain({ values, kept }: GgufType, format: LinearFormat)
   return kept.bits > format.bits || kept.blockSize < format.blockSize || kept.hasOffset !== format.hasOffset;
 }
 
-/** Whether blocks of the format hold every value of the type, which has blocks too. */
+/** True if blocks of the format hold every value of the type, which has blocks too. */
 export function keepsValues(type: GgufType, format: LinearFormat): boolean {
   return type.kept !== undefined && !isRoundedAgain(type, format);
 }

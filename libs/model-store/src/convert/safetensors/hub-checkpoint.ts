@@ -22,7 +22,7 @@ const embedding = 'embed_tokens.weight';
 /** Modules outside the layers by their GGUF names. */
 const outerModules: Readonly<Record<string, string>> = { token_embd: 'embed_tokens', output_norm: 'norm' };
 
-/** Computed from the configuration by all who run the model, of the part that sees, or of layers that guess later tokens. */
+/** Tensors that all who run the model compute, of the part that sees, or of layers that guess later tokens. */
 const uncountedTensors =
   /(?:rotary_emb\.inv_freq|\.masked_bias)$|^(?:model\.)?(?:vision_tower|vision_model|visual|multi_modal_projector|mtp)\./;
 
@@ -150,8 +150,8 @@ function layerKinds(config: HubConfig, { kinds }: HubArchitecture): readonly str
 }
 
 /**
- * Whether the output layer is the embeddings; null: if it is not stored. A model that sees says it twice, and the libraries
- * disagree about which one counts, so where the two differ the stored tensors decide.
+ * True if the output layer is the embeddings; null: if it is not stored. A model that sees says it twice, and the
+ * libraries disagree about which one counts, so where the two differ the stored tensors decide.
  */
 function readTied(whole: HubConfig, config: HubConfig): boolean | null {
   const name = 'tie_word_embeddings';
@@ -162,7 +162,7 @@ function readTied(whole: HubConfig, config: HubConfig): boolean | null {
 
 interface Layout {
   layers: number;
-  /** Of each layer, if layers differ in their modules. */
+  /** Kinds of the layers, if they differ in their modules. */
   kinds: readonly string[];
   /** The first layers, without experts. */
   dense: number;
@@ -195,7 +195,7 @@ function headOf(
 class CheckpointTensors {
   private readonly prefix: string;
   private readonly head: string;
-  /** What was not asked for: after `translate`, what may be left aside. */
+  /** Names that were not asked for; after `translate`, tensors that may be left aside. */
   readonly unread: Set<string>;
   private readonly translated = new Map<string, SourceTensor>();
 
@@ -322,8 +322,8 @@ class CheckpointTensors {
   }
 
   /**
-   * For example a bias that the graph leaves out: the model would run with wrong results. Layers from `firstAhead` on guess
-   * further tokens.
+   * For example a bias that the graph leaves out: the model would run with wrong results. Layers from `firstAhead` on
+   * guess further tokens.
    */
   private refuseUnread(firstAhead: number): void {
     const start = `${this.prefix}layers.`;

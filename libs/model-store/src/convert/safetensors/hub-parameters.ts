@@ -1,5 +1,6 @@
 import type { Hyperparameters } from '../decoder/decoder-source.js';
 import { findArchitecture } from '../decoder/architectures.js';
+import { maxLayers } from '../decoder/read-mixers.js';
 import { invalidFile } from '../invalid-file.js';
 import type { HubConfig, ParameterValue } from './hub-config.js';
 import { expertCount, type HubArchitecture } from './hub-architectures.js';
@@ -108,9 +109,6 @@ export function readSettings(config: HubConfig, hub: HubArchitecture): HubSettin
   for (const [key, value] of Object.entries(found)) if (value !== undefined) values.set(key, value);
   return { values, factors: rotary.factors };
 }
-
-/** No model comes near it, and lists with an entry per layer follow. */
-const maxLayers = 4096;
 
 function layersOf(config: HubConfig): number {
   const layers = config.size('num_hidden_layers');

@@ -8,7 +8,7 @@ export interface HubRotary {
   factors: Record<string, Float32Array>;
 }
 
-/** What the architecture says about its rotation. */
+/** The rotation of an architecture, as far as files do not say it. */
 export interface RotaryKind {
   headSize: number;
   /** It computes YaRN with exact bounds. */
@@ -74,7 +74,7 @@ const scalings: Readonly<Record<string, Scaling>> = {
   su: readLongRope,
 };
 
-/** With an `alpha`, as Hunyuan has it, the base is scaled by this alone, whatever the length of the text. */
+/** An `alpha`, as Hunyuan has it, scales the base alone, whatever the length of the text. */
 function readDynamic({ scaling, config, base, dimensions }: ScalingInput): Partial<HubRotary> {
   const alpha = scaling.number('alpha', 0);
   if (alpha > 0) return { parameters: { 'rope.freq_base': base * alpha ** (dimensions / (dimensions - 2)) } };

@@ -16,7 +16,7 @@ export interface LayerKinds {
 
 export interface LayerParameter {
   name: string;
-  /** What GGUF stores instead of each value. */
+  /** Returns the value that GGUF stores instead. */
   change?: (value: number) => number;
 }
 

@@ -5,8 +5,8 @@ import type { HubConfig } from './hub-config.js';
 const layersClass = /^(\w+?)(?:Model|ForSequenceClassification)$/;
 
 /**
- * Returns the table's entry for a decoder that writes no text: published under its own class, under that of its layers, or with
- * a score. Throws `INVALID_MODEL` that names the architecture and the supported ones.
+ * Returns the table's entry for a decoder that writes no text: published under its own class, under that of its layers,
+ * or with a score. Throws `INVALID_MODEL` that names the architecture and the supported ones.
  */
 export function findPoolingArchitecture(config: HubConfig): HubArchitecture {
   const { architectures } = config.values;

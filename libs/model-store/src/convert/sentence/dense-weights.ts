@@ -24,7 +24,7 @@ export async function openSentenceHead(
   try {
     let width = size;
     for (const { folder, inputs, outputs, hasBias } of dense) {
-      const file = await SafetensorsFile.of(filesIn(files, folder));
+      const file = await SafetensorsFile.open(filesIn(files, folder));
       opened.push(file);
       const found = file.shapeOf('linear.weight').join();
       if (inputs !== width || found !== `${outputs},${inputs}` || file.has('linear.bias') !== hasBias) {

@@ -9,11 +9,11 @@ import type { PoolingOptions } from './pooling-options.js';
 import { scoreHead } from './score-head.js';
 import type { SentencePooling } from './sentence-head.js';
 
-/** `pooling_type` of a file: how vectors become one, or that the model gives a score. */
-const poolingTypes: readonly (SentencePooling | 'none' | 'rank')[] = ['none', 'mean', 'cls', 'last', 'rank'];
+/** Values of `pooling_type`; null: `none`, which says as little as no value. */
+const poolingTypes: readonly (SentencePooling | 'rank' | null)[] = [null, 'mean', 'cls', 'last', 'rank'];
 
-/** What a file says about its purpose; null: nothing. */
-export function ggufPooling(metadata: GgufMetadata): SentencePooling | 'none' | 'rank' | null {
+/** Returns how a file makes one vector of several, or that its model gives a score. Null: it does not say. */
+export function ggufPooling(metadata: GgufMetadata): SentencePooling | 'rank' | null {
   const key = `${metadata.text('general.architecture')}.pooling_type`;
   const type = metadata.optionalNumber(key);
   if (type === null) return null;
@@ -28,7 +28,7 @@ interface OpenedGgufDecoder {
   decoder: SourceDecoder;
 }
 
-/** Returns what stands behind the layers of a model that writes no text; null for one that does. */
+/** Returns the part behind the layers of a model that writes no text; null for one that does. */
 export function ggufPooledHead(
   { source, metadata, decoder }: OpenedGgufDecoder,
   options: PoolingOptions,
@@ -43,7 +43,7 @@ export function ggufPooledHead(
     return { kind: 'rerank', head: scoreHead(source, decoder, { tokens, labels: labelsOf(metadata) }) };
   }
   const stored = ggufPooling(metadata);
-  const pooling = options.pooling ?? (stored === 'none' || stored === 'rank' ? null : stored);
+  const pooling = options.pooling ?? (stored === 'rank' ? null : stored);
   if (pooling === null) throw badOption('pooling', 'is missing, and the file does not say it');
   return { kind: 'embedding', head: ggufSentenceHead(source, pooling, decoder.shape.hiddenSize) };
 }

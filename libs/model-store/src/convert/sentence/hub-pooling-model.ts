@@ -25,7 +25,7 @@ export interface HubPoolingModel {
 
 const tokenizerFile = 'tokenizer.json';
 
-/** Opens what stands behind the layers of a model that writes no text; null for one that does. */
+/** Opens the part behind the layers of a model that writes no text; null for one that does. */
 export async function openHubPoolingModel(
   model: OpenedModel,
   options: PoolingOptions,

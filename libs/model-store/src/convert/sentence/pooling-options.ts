@@ -11,8 +11,9 @@ export interface PoolingOptions {
   purpose: DecoderPurpose;
   /** Absent: as the files say. */
   pooling?: SentencePooling;
-  /** Text or id of the token whose logit counts for a document, and of the one that counts against it; default: as the files say. */
+  /** Text or id of the token whose logit counts for a document; default: as the files say. */
   trueToken?: string | number;
+  /** The same of the token that counts against a document. */
   falseToken?: string | number;
 }
 

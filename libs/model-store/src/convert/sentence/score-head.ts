@@ -12,8 +12,8 @@ export interface ScoreTokens {
 }
 
 /**
- * The score of a reranker: a layer of its own, or the logit of one token minus that of another, whose sigmoid is the share of the
- * first of the two. `labels` name the rows of a layer with two, `yes` and `no`.
+ * The score of a reranker: a layer of its own, or the logit of one token minus that of another, whose sigmoid is the
+ * share of the first of the two. `labels` name the rows of a layer with two, `yes` and `no`.
  */
 export function scoreHead(
   source: DecoderSource,

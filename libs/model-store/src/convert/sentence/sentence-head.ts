@@ -15,7 +15,7 @@ export interface DenseLayer {
   activation: EncoderActivation | 'identity';
 }
 
-/** What makes the vector of a text from those of its tokens, normalization apart. */
+/** The way from the vectors of tokens to that of their text, normalization apart. */
 export interface SentenceHead {
   pooling: SentencePooling;
   dense: readonly DenseLayer[];

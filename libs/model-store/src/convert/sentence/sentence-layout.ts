@@ -4,7 +4,7 @@ import type { DenseLayer, SentencePooling } from './sentence-head.js';
 
 /* The layout of sentence-transformers: `modules.json` lists what follows the model, each with a folder of its own. */
 
-export const modulesFile = 'modules.json';
+const modulesFile = 'modules.json';
 export const sentenceFile = 'config_sentence_transformers.json';
 
 /** Files of the layout beside those of the model. */
@@ -20,7 +20,7 @@ export interface StoredDense extends Omit<DenseLayer, 'name'> {
   folder: string;
 }
 
-/** What `modules.json` and the files that it names say. */
+/** The content of `modules.json` and of the files that it names. */
 export type SentenceLayout =
   | { kind: 'embedding'; pooling: SentencePooling; normalize: boolean; dense: StoredDense[] }
   | { kind: 'rerank'; trueToken: number; falseToken: number };
@@ -30,7 +30,10 @@ interface ModuleEntry {
   kind: string;
 }
 
-/** Returns null without the file, and where nothing follows the model. Throws `INVALID_MODEL` for modules that are not computed here. */
+/**
+ * Returns null without the file, and where nothing follows the model. Throws `INVALID_MODEL` for modules that are not
+ * computed here.
+ */
 export async function readSentenceLayout(files: ModelFiles): Promise<SentenceLayout | null> {
   if (!files.names.has(modulesFile)) return null;
   const modules = readModules(await readJsonValue(files, modulesFile));

@@ -1,3 +1,3 @@
-/** How the vectors of the tokens become one; the same names as in `familyOptions.pooling`. */
+/** Ways to make one vector of those of the tokens, named as in `familyOptions.pooling`. */
 export const sentencePoolings = ['mean', 'cls', 'last', 'max'] as const;
 export type SentencePooling = (typeof sentencePoolings)[number];

@@ -11,9 +11,9 @@ interface TokenizerFile {
 
 /**
  * Returns a tokenizer whose tokens all have an embedding. Published tokenizers of models that also see list a token for
- * images, which the text-only ones have no row for (Gemma 3 1B). Such an added token is dropped, so that a text with it is
- * split into ordinary tokens. Throws `INVALID_MODEL` if the vocabulary itself is larger than the weights, or if the dropped
- * token is put around every text: it would fail in the middle of a request.
+ * images, which the text-only ones have no row for (Gemma 3 1B). Such an added token is dropped, so that a text with it
+ * is split into ordinary tokens. Throws `INVALID_MODEL` if the vocabulary itself is larger than the weights, or if the
+ * dropped token is put around every text: it would fail in the middle of a request.
  */
 export function fitTokenizer(tokenizer: Record<string, unknown>, vocabularySize: number): Record<string, unknown> {
   const { model, added_tokens: added, post_processor: around } = tokenizer as TokenizerFile;
@@ -27,7 +27,8 @@ export function fitTokenizer(tokenizer: Record<string, unknown>, vocabularySize:
   if (highestAdded < vocabularySize) return tokenizer;
   const isKept = (token: { id?: unknown } | null) => Number(token?.id) < vocabularySize;
   const dropped = tokens.filter((token) => !isKept(token)).map((token) => Number(token?.id));
-  const needed = dropped.find((id) => namesId(around, id));
+  const named = leavesOf(around);
+  const needed = dropped.find((id) => named.has(id));
   if (needed !== undefined) throw larger(needed, vocabularySize);
   return { ...tokenizer, added_tokens: tokens.filter(isKept) };
 }
@@ -47,11 +48,12 @@ function highestId(ids: readonly unknown[]): number {
   return highest;
 }
 
-/** Of the members of a post-processor, with those of one in a sequence. */
+/** Deeper than the members of a post-processor, with those of one in a sequence. */
 const maxDepth = 8;
 
-/** True if a post-processor, or one in it, puts the token around texts. */
-function namesId(value: unknown, id: number, depth = 0): boolean {
-  if (typeof value !== 'object' || value === null || depth > maxDepth) return value === id;
-  return Object.values(value).some((member) => namesId(member, id, depth + 1));
+/** Returns the values in a post-processor and those in it, among them the ids of the tokens that it puts around texts. */
+function leavesOf(value: unknown, depth = 0, leaves = new Set<unknown>()): Set<unknown> {
+  if (typeof value !== 'object' || value === null) return leaves.add(value);
+  if (depth <= maxDepth) for (const member of Object.values(value)) leavesOf(member, depth + 1, leaves);
+  return leaves;
 }

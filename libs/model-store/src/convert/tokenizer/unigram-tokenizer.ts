@@ -1,16 +1,16 @@
 import { type AddedToken, addedTokens, surroundWith } from './tokenizer-json.js';
 
 export interface UnigramVocabulary {
-  /** By id, with `▁` for spaces. */
+  /** Texts by id, with `▁` for spaces. */
   pieces: string[];
   scores: readonly number[];
   added: AddedToken[];
   begin: AddedToken;
   end: AddedToken;
   unknown: AddedToken;
-  /** Whether a space is added before the text. */
+  /** True if a space is added before the text. */
   addsSpace: boolean;
-  /** Whether runs of spaces are one, and none is at the ends. */
+  /** True if runs of spaces are one, and none is at the ends. */
   joinsSpaces: boolean;
   /** Rules of the normalization as SentencePiece compiles them; null: none. */
   charsmap: Uint8Array | null;

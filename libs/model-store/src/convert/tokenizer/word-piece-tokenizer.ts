@@ -1,7 +1,7 @@
 import { type AddedToken, addedTokens, surroundWith } from './tokenizer-json.js';
 
 export interface WordPieceVocabulary {
-  /** By id; pieces that continue a word begin with `##`. */
+  /** Texts by id; pieces that continue a word begin with `##`. */
   tokens: string[];
   added: AddedToken[];
   begin: AddedToken;

@@ -1,0 +1,59 @@
+import { readFileSync } from 'node:fs';
+import { copyFile, mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { convertModel } from '#model-store';
+
+/*
+ * Tiny GGUF files of every architecture of decoders, with random weights, and what the Python reference computes with
+ * them (`tools/reference/tiny_decoders.py`).
+ */
+
+export interface KnownText {
+  prompt: string;
+  promptIds: number[];
+  text: string;
+  tokens: number[];
+  /** Logits after the prompt, and after the last token. */
+  first: number[];
+  last: number[];
+}
+
+interface KnownModel {
+  /** Context of the conversion; absent: that of the file. */
+  contextLength?: number;
+  file: string;
+  texts: KnownText[];
+}
+
+const fixtures = new URL('../../libs/inference/src/families/decoder/__fixtures__/architectures/', import.meta.url);
+const models = JSON.parse(readFileSync(new URL('expected.json', fixtures), 'utf8')) as Record<string, KnownModel>;
+
+export const tinyArchitectures = Object.keys(models);
+
+/** Models with layers that do not attend. */
+export const architecturesWithStates = ['lfm2', 'qwen35', 'qwen35-moe'];
+
+export function knownTexts(name: string): KnownText[] {
+  return modelOf(name).texts;
+}
+
+/** Converts a model into a new folder, which it returns. */
+export async function convertArchitecture(
+  name: string,
+  outputFolder: string,
+  format: Record<string, string | number>,
+): Promise<string> {
+  const { file, contextLength } = modelOf(name);
+  const inputFolder = `${outputFolder}-source`;
+  for (const path of [inputFolder, outputFolder]) await mkdir(path);
+  await copyFile(new URL(`${file}.gguf`, fixtures), join(inputFolder, 'tiny.gguf'));
+  const options = { ...format, ...(contextLength !== undefined && { contextLength }) };
+  await convertModel({ kind: 'gguf', inputFolder, outputFolder, options });
+  return outputFolder;
+}
+
+function modelOf(name: string): KnownModel {
+  const model = models[name];
+  if (model === undefined) throw new Error(`there is no tiny ${name}`);
+  return model;
+}
