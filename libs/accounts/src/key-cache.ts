@@ -5,7 +5,7 @@ import type { KeyLookup } from './accounts.repository.js';
 export const keyCacheMs = 5_000;
 const maxEntries = 10_000;
 
-/** What was read about a key, or about what stands for one. */
+/** The state of a key, or of a token that stands for one, when it was read. */
 type CachedLookup = Pick<KeyLookup, 'active' | 'expiresInMs'>;
 
 interface Entry<Lookup> {

@@ -56,7 +56,7 @@ export interface RequestRow {
   /** Pools and id; null while the request is open. */
   worker: string | null;
   queuedMs: number;
-  /** From the admission on. */
+  /** Counted from the admission. */
   firstTokenMs: number | null;
   /** On the worker. */
   executionMs: number | null;

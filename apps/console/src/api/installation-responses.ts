@@ -36,7 +36,7 @@ export interface InstallableModel {
 
 export interface ModelCatalog {
   installers: { host: string; importFolder: string; freeBytes: number }[];
-  /** How models can be installed, where no process does. */
+  /** Tells how models can be installed, where no process does. */
   hint: string | null;
   data: InstallableModel[];
 }

@@ -79,7 +79,7 @@ export interface AlertsResponse {
   data: AlertRow[];
   /** Names of all alerts that an api judges. */
   judged: string[];
-  /** Those of them whose figures could not be read. */
+  /** Names of judged alerts whose figures could not be read. */
   unknown: string[];
 }
 

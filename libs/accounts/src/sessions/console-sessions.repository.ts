@@ -9,7 +9,7 @@ const maxSessionsPerKey = 20;
 /** How long a one-time link can be used, in ms. */
 export const linkMs = 10 * 60_000;
 
-/** What its owner sees of a session, besides its key. */
+/** The part of a session that its owner sees, besides the key. */
 export interface SessionRow {
   accountName: string;
   description: string;

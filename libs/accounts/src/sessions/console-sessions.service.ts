@@ -32,7 +32,7 @@ export interface ConsoleSession extends SessionRow {
   csrf: string;
 }
 
-/** What was read about a token. It is kept for tokens without a session as well: each was one once. */
+/** The session of a token when it was read. It is kept for tokens without one as well: each had one once. */
 interface SessionLookup {
   stored: StoredSession | null;
   active: boolean;
@@ -46,7 +46,7 @@ interface SessionLookup {
 @Injectable()
 export class ConsoleSessionsService {
   private readonly lookups: KeyCache<SessionLookup>;
-  /** Of each, the first one writes and all read. */
+  /** The first key of each list writes, and all read. */
   private readonly csrfKeys: readonly [Buffer, ...Buffer[]];
   private readonly tokenKeys: readonly [Buffer, ...Buffer[]];
 
@@ -58,10 +58,12 @@ export class ConsoleSessionsService {
     @Optional() clock: Clock = systemClock,
   ) {
     this.lookups = new KeyCache((tokenHash) => this.read(tokenHash), clock);
-    const csrfKey = (secretKey: string) => deriveKey(secretKey, 'console sessions');
-    const tokenKey = (secretKey: string) => deriveKey(secretKey, 'tokens of console sessions');
-    this.csrfKeys = [csrfKey(newest), ...older.map(csrfKey)];
-    this.tokenKeys = [tokenKey(newest), ...older.map(tokenKey)];
+    const keysFor = (purpose: string): [Buffer, ...Buffer[]] => [
+      deriveKey(newest, purpose),
+      ...older.map((secretKey) => deriveKey(secretKey, purpose)),
+    ];
+    this.csrfKeys = keysFor('console sessions');
+    this.tokenKeys = keysFor('tokens of console sessions');
   }
 
   /** Opens a session for an API key; resolves to its token. Rejects as `AccountsService.authenticate` does. */
@@ -123,7 +125,7 @@ export class ConsoleSessionsService {
 
   /** Ends a session everywhere within 5 s. An unknown one is no error. */
   async end(token: string): Promise<void> {
-    // What is known to have ended costs no statement, and texts that were never a session empty no cache.
+    // A session that is known to have ended costs no statement, and texts that were never one empty no cache.
     if ((await this.lookUp(token)) === null) return;
     if (await this.repository.delete(hashSessionToken(token))) this.lookups.clear();
   }

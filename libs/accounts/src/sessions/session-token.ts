@@ -22,7 +22,7 @@ export function newSessionToken(key: Buffer): string {
   return `${random}.${tagOf(key, random)}`;
 }
 
-/** Whether a text is a token that was made with one of the keys, for a session that may have ended since. */
+/** Returns true for a token that was made with one of the keys. Its session may have ended since. */
 export function isSessionToken(keys: readonly Buffer[], text: string): boolean {
   if (!sessionTokenForm.test(text)) return false;
   const [random = '', tag = ''] = text.split('.');

@@ -20,7 +20,7 @@ export class UsageFoldRepository {
   }
 }
 
-/** As `UsageFoldRepository.foldedThrough`, for other repositories. */
+/** The same as `UsageFoldRepository.foldedThrough`, for other repositories. */
 export async function readFoldedThrough(queries: RawQueries): Promise<Date | null> {
   const [row] = await queries.$queryRaw<{ through: Date | null }[]>`
     SELECT NULLIF(through, '-infinity') AS through FROM usage_folded`;

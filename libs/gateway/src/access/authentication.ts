@@ -26,7 +26,7 @@ declare module 'fastify' {
 /** Header of a key as Anthropic's clients send it. */
 const keyHeader = 'x-api-key';
 
-/** Whether a request has a key in one of the headers for it. */
+/** Returns true for a request with something in one of the headers for keys. */
 export function hasKey({ headers }: Pick<FastifyRequest, 'headers'>): boolean {
   return headers.authorization !== undefined || headers[keyHeader] !== undefined;
 }

@@ -1,4 +1,5 @@
 import { type ErrorCode, type ErrorIssue, errorEntry, type PlatformError } from '#common';
+import { sseData } from '#platform/http';
 
 /** An error as it is sent, in the format that the clients of the route expect. */
 export interface ErrorResponse {
@@ -142,8 +143,8 @@ export function anthropicError(error: PlatformError, requestId: string | null): 
 
 /** The last event of a stream of the route `url` that failed. */
 export function errorEvent(error: PlatformError, url: string, requestId: string): string {
-  if (!isAnthropicPath(url)) return `data: ${JSON.stringify({ error: openaiError(error) })}\n\n`;
-  return `event: error\ndata: ${JSON.stringify(anthropicError(error, requestId))}\n\n`;
+  if (!isAnthropicPath(url)) return sseData(JSON.stringify({ error: openaiError(error) }));
+  return `event: error\n${sseData(JSON.stringify(anthropicError(error, requestId)))}`;
 }
 
 /** Builds the error response in the envelope of the route `url`. `isUnknown`: there is no such route. */

@@ -3,7 +3,6 @@ import {
   ApiRoute,
   Billed,
   type DocumentedRoute,
-  LargeBody,
   LimitedByModel,
   Multipart,
   type MultipartLimits,
@@ -16,7 +15,7 @@ interface ModelRouteOptions {
   multipart?: MultipartLimits;
   /** Builds the response of a route that only queues a job from the job. */
   responseOfJob?: ResponseOfJob;
-  /** True when the route runs no job, so that it costs nothing. Its body may be as large as that of a job. */
+  /** True when the route runs no job, so that it costs nothing. */
   free?: true;
 }
 
@@ -28,6 +27,6 @@ export function ModelRoute(document: DocumentedRoute, options: ModelRouteOptions
     Wallets(),
     ...(multipart ? [Multipart(multipart)] : []),
     LimitedByModel(),
-    ...(free ? [LargeBody()] : [Billed(responseOfJob && { responseOfJob })]),
+    ...(free ? [] : [Billed(responseOfJob && { responseOfJob })]),
   );
 }

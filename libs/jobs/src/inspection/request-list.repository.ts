@@ -33,7 +33,7 @@ export interface RequestRow extends ListedJob {
   keyDescription: string;
   keyLast6: string;
   executionMs: number | null;
-  /** From the start of the run to its first token. */
+  /** Time from the start of the run to its first token, in ms. */
   firstTokenMs: number | null;
   /** Pools and id of the worker that ran it; null while it is open. */
   worker: string | null;

@@ -104,7 +104,7 @@ function toClosing(result: JobResult): JobClosing {
   return { ...base, state: stateOf(result), errorCode, errorMessage: result.error?.message ?? null };
 }
 
-/** What is only shown: a text or a number that no worker writes is left out, and the result counts without it. */
+/** The members that are only shown. One that no worker writes is left out, and the result counts without it. */
 function shownOf({ reportedBy, firstTokenMs, executionMs }: JobResult): Pick<JobClosing, 'worker' | 'firstTokenMs'> {
   const isMeasured = Number.isInteger(firstTokenMs) && Number(firstTokenMs) >= 0 && Number(firstTokenMs) <= executionMs;
   return { ...(isName(reportedBy) && { worker: reportedBy }), ...(isMeasured && { firstTokenMs }) };

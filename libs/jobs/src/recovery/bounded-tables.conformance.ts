@@ -20,7 +20,7 @@ import { DeleteExpiredSignaturesSweep } from '../signatures/delete-expired-signa
 import { ExchangeSignaturesRepository } from '../signatures/exchange-signatures.repository.js';
 import { DeleteClosedJobsSweep } from './delete-closed-jobs.sweep.js';
 
-/** What becomes of the rows of a table, in docs/operate/operations.md too. A new table needs a line in both. */
+/** The life of a table's rows, in docs/operate/operations.md too. A new table needs a line in both. */
 type Life =
   /** Requests write rows, and a sweep deletes them. */
   | 'swept'

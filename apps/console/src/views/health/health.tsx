@@ -10,7 +10,7 @@ import { formatDuration, formatTime } from '../../format/time.js';
 
 const refreshMs = 10_000;
 
-/** What the service depends on, whether the ledger was verified, and the alerts that would fire. */
+/** Shows what the service depends on, whether the ledger was verified, and the alerts that would fire. */
 export function Health(): JSX.Element {
   const health = useQuery<HealthResponse>('api/admin/v1/health', { refreshMs });
   return (

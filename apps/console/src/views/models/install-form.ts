@@ -2,7 +2,7 @@ import type { InstallableModel } from '../../api/installation-responses.js';
 import { formatBytes } from '../../format/numbers.js';
 
 export interface InstallForm {
-  /** Of the catalog; empty: every kind. */
+  /** A kind of the catalog; empty: every kind. */
   kind: string;
   /** The id of a model of the catalog; empty: `reference` says what it is. */
   chosen: string;
@@ -35,7 +35,7 @@ export function kindsOf(models: readonly InstallableModel[]): string[] {
   return [...new Set(models.map(({ kind }) => kind))].toSorted();
 }
 
-/** What a list shows of a model: `Qwen3 4B – 4.5 GB, Apache-2.0`. */
+/** Returns the line of a model in a list: `Qwen3 4B – 4.5 GB, Apache-2.0`. */
 export function optionText({ name, sizeBytes, license, installed }: InstallableModel): string {
   const size = sizeBytes === null ? [] : [formatBytes(sizeBytes)];
   return `${name} – ${[...size, license, ...(installed ? ['installed'] : [])].join(', ')}`;

@@ -10,10 +10,12 @@ import { type Column, Table } from '../../components/table.js';
 import { Time } from '../../components/time.js';
 import { isOpen, progressPercent, progressText } from './progress-text.js';
 
-/** What was asked for and how far it is, as the service says: it survives a reload, and every browser shows the same. */
+type Act = (id: string, action: 'cancel' | 'retry') => void;
+
+/** Lists what was asked for and how far it is. The service says it, so that every browser shows the same. */
 export function Installations({ query }: { query: Query<Page<InstallationRow>> }): JSX.Element | null {
   const task = useTask<unknown>();
-  const act = (id: string, action: 'cancel' | 'retry'): void => {
+  const act: Act = (id, action) => {
     task.run(async (signal) => {
       await getJson(`api/admin/v1/model_installations/${encodeURIComponent(id)}/${action}`, { method: 'POST', signal });
       query.reload();
@@ -36,10 +38,7 @@ export function Installations({ query }: { query: Query<Page<InstallationRow>> }
   );
 }
 
-function columnsWith(
-  act: (id: string, action: 'cancel' | 'retry') => void,
-  isBusy: boolean,
-): Column<InstallationRow>[] {
+function columnsWith(act: Act, isBusy: boolean): Column<InstallationRow>[] {
   return [
     {
       title: 'Model',
@@ -78,7 +77,7 @@ function ProgressCell({ row }: { row: InstallationRow }): JSX.Element {
 
 interface ActionProps {
   row: InstallationRow;
-  act: (id: string, action: 'cancel' | 'retry') => void;
+  act: Act;
   isBusy: boolean;
 }
 

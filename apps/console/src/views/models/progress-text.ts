@@ -10,7 +10,7 @@ const stages: Record<InstallationProgress['stage'], string> = {
   register: 'Registering',
 };
 
-/** What an installation does, as a sentence part: `Downloading model.gguf: 1.2 GB of 4.5 GB`. */
+/** Says what an installation does, as a sentence part: `Downloading model.gguf: 1.2 GB of 4.5 GB`. */
 export function progressText({ state, progress }: Pick<InstallationRow, 'state' | 'progress'>): string {
   if (state === 'waiting') return 'Waiting for the process that has the model store';
   if (progress === null) return 'Starting';
@@ -20,7 +20,7 @@ export function progressText({ state, progress }: Pick<InstallationRow, 'state' 
   return total === null ? what : `${what}: step ${done} of ${total}`;
 }
 
-/** In percent; null while the total is unknown. */
+/** Returns the progress in percent; null while the total is unknown. */
 export function progressPercent(progress: InstallationProgress | null): number | null {
   if (progress === null || progress.total === null || progress.total === 0) return null;
   return Math.min(100, Math.floor((progress.done / progress.total) * 100));

@@ -18,7 +18,10 @@ export class RerankJobPayload {
   /** Tokens after which a document is cut; null: where the model's limit cuts it. */
   @IsOptional() @IsInt() @Min(1) maxTokensPerDocument!: number | null;
 
-  /** What makes a document relevant; absent: as the model's manifest says. Only for models whose prompt has a place for it. */
+  /**
+   * The instruction that makes a document relevant; absent: that of the model's manifest. Only for models whose prompt has
+   * a place for it.
+   */
   @IsOptional() @IsString() @MinLength(1) instruction?: string;
 }
 

@@ -12,7 +12,7 @@ export interface PricedLimits {
   /** Longest pair of query and document in tokens; a longer document is cut. */
   maxInputTokens: number;
   pricing: Pricing | null;
-  /** What the model reads around every pair; absent: some special tokens. */
+  /** The text that the model reads around every pair; absent: some special tokens. */
   prompt?: RerankPrompt;
 }
 
@@ -20,7 +20,7 @@ export interface PricedLimits {
 export interface RerankPrompt {
   /** Its places for query and document are counted as text. */
   template: string;
-  /** What makes a document relevant, unless the request says it. */
+  /** The instruction that makes a document relevant, unless the request has one. */
   instruction: string;
 }
 

@@ -33,11 +33,7 @@ export class PromptCounter {
    * Returns the tokens of a chat's prompt, without what the web or documents of a character would add. Rejects as
    * `ChatStarter.start` does, and with `INVALID_REQUEST` for a part that another model would have to read first.
    */
-  async count(
-    http: HttpExchange,
-    request: ChatCompletionRequest,
-    options: ChatRouteOptions = { serverToolsAreOptional: true },
-  ): Promise<number> {
+  async count(http: HttpExchange, request: ChatCompletionRequest, options: ChatRouteOptions): Promise<number> {
     const { opened, model } = await this.resolver.resolve(http, request, options);
     const checked = new CheckedChat(request, model);
     const limited = await opened.limit();

@@ -2,6 +2,7 @@ import { PlatformError } from '#common';
 import { findIssues, invalidRequest } from '#platform/validation';
 import type { ChatEffectiveParameters } from '../../contract/chat.response.js';
 import { type ChatCompletionRequest, ChatServiceParameters } from '../../contract/chat.request.js';
+import { withoutNulls } from './without-nulls.js';
 
 const defaults: ChatEffectiveParameters = {
   strip_thinking_response: false,
@@ -51,10 +52,6 @@ export function effectiveParameters(
   const named = { ...suffixParameters(suffix), ...withoutNulls(body ?? {}) };
   const known = Object.entries(named).filter(([name]) => members.has(name));
   return { ...defaults, web_search_citations: [], ...Object.fromEntries(known) };
-}
-
-function withoutNulls(values: object): object {
-  return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== null && value !== undefined));
 }
 
 /** Returns the requested effort, from either field; null without one or if reasoning is disabled. */

@@ -9,26 +9,25 @@ interface ReducedChat {
   warnings: ChatWarning[];
 }
 
+/** The limits of a model that a request is lowered to. Its capabilities are those that are built. */
+type ReducingLimits = Pick<ChatModelLimits, 'id' | 'capabilities' | 'maxCompletionTokens'>;
+
 /**
  * Lowers what a request asks of reasoning and output to what the model has, on routes whose clients do not know the
  * model: coding agents choose these values by the name of another one. Other requests are returned as they are.
  */
 export function reduceToModel(
   request: ChatCompletionRequest,
-  model: Pick<ChatModelLimits, 'id' | 'family' | 'capabilities' | 'maxCompletionTokens' | 'reducesToModel'>,
+  model: ReducingLimits & Pick<ChatModelLimits, 'family' | 'reducesToModel'>,
 ): ReducedChat {
-  if (model.reducesToModel !== true) return { request, warnings: [] };
+  if (model.reducesToModel !== true) return unchanged(request);
+  const limits = { ...model, capabilities: builtCapabilities({ ...model, type: 'text' }) };
   const steps = [withoutReasoning, withKnownEffort, withShorterOutput];
-  return steps.reduce<ReducedChat>(
-    (reduced, step) => {
-      const { request: next, warnings } = step(reduced.request, model);
-      return { request: next, warnings: [...reduced.warnings, ...warnings] };
-    },
-    { request, warnings: [] },
-  );
+  return steps.reduce<ReducedChat>((reduced, step) => {
+    const { request: next, warnings } = step(reduced.request, limits);
+    return { request: next, warnings: [...reduced.warnings, ...warnings] };
+  }, unchanged(request));
 }
-
-type ReducingModel = Pick<ChatModelLimits, 'id' | 'family' | 'capabilities' | 'maxCompletionTokens'>;
 
 function unchanged(request: ChatCompletionRequest): ReducedChat {
   return { request, warnings: [] };
@@ -38,21 +37,17 @@ function reduced(request: ChatCompletionRequest, param: string, message: string)
   return { request, warnings: [{ code: 'reduced_to_model', param, message }] };
 }
 
-function capabilitiesOf({ family, capabilities }: ReducingModel): ReducingModel['capabilities'] {
-  return builtCapabilities({ type: 'text', family, capabilities });
-}
-
-function withoutReasoning(request: ChatCompletionRequest, model: ReducingModel): ReducedChat {
-  if (request.reasoning?.enabled !== true || capabilitiesOf(model).supportsReasoning) return unchanged(request);
+function withoutReasoning(request: ChatCompletionRequest, { id, capabilities }: ReducingLimits): ReducedChat {
+  if (request.reasoning?.enabled !== true || capabilities.supportsReasoning) return unchanged(request);
   const { enabled: _enabled, ...reasoning } = request.reasoning;
-  return reduced({ ...request, reasoning }, 'reasoning.enabled', `The model ${model.id} does not reason.`);
+  return reduced({ ...request, reasoning }, 'reasoning.enabled', `The model ${id} does not reason.`);
 }
 
 /** The next lower effort that the model has, else its lowest. */
-function withKnownEffort(request: ChatCompletionRequest, model: ReducingModel): ReducedChat {
+function withKnownEffort(request: ChatCompletionRequest, { id, capabilities }: ReducingLimits): ReducedChat {
   const effort = request.reasoning?.effort ?? null;
-  const { supportsReasoningEffort, reasoningEffortOptions: known = [] } = capabilitiesOf(model);
-  const options = supportsReasoningEffort ? (known ?? []) : [];
+  const { supportsReasoningEffort, reasoningEffortOptions } = capabilities;
+  const options = supportsReasoningEffort ? (reasoningEffortOptions ?? []) : [];
   if (effort === null || options.includes(effort)) return unchanged(request);
   const ranked = reasoningEfforts.filter((name) => name !== 'none' && options.includes(name));
   const rank = (reasoningEfforts as readonly string[]).indexOf(effort);
@@ -62,14 +57,16 @@ function withKnownEffort(request: ChatCompletionRequest, model: ReducingModel): 
   return reduced(
     { ...request, reasoning: used === undefined ? reasoning : { ...reasoning, effort: used } },
     'reasoning.effort',
-    `The model ${model.id} ${what}.`,
+    `The model ${id} ${what}.`,
   );
 }
 
-function withShorterOutput(request: ChatCompletionRequest, model: ReducingModel): ReducedChat {
+function withShorterOutput(
+  request: ChatCompletionRequest,
+  { id, maxCompletionTokens: max }: ReducingLimits,
+): ReducedChat {
   const { max_completion_tokens: wanted } = request;
-  const max = model.maxCompletionTokens;
   if (typeof wanted !== 'number' || wanted <= max) return unchanged(request);
-  const message = `The model ${model.id} generates at most ${max} tokens.`;
+  const message = `The model ${id} generates at most ${max} tokens.`;
   return reduced({ ...request, max_completion_tokens: max }, 'max_completion_tokens', message);
 }

@@ -1,13 +1,7 @@
 import type { TokenUsage } from '#common';
 import type { ChatEvent } from '../../contract/chat.events.js';
-import type {
-  MessagesBlock,
-  MessagesStopReason,
-  MessagesText,
-  MessagesThought,
-  MessagesToolUse,
-  MessagesUsage,
-} from '../../contract/messages/messages.response.js';
+import { isObject } from '../../contract/json-object.js';
+import type { MessagesBlock, MessagesStopReason, MessagesUsage } from '../../contract/messages/messages.response.js';
 
 /** An event of a streamed message. */
 export interface MessagesEvent {
@@ -107,7 +101,7 @@ export class MessageBuilder {
   }
 
   /** Writes the text of a block into it. Returns the event of its signature, if it has one. */
-  private settle(block: MessagesText | MessagesThought | MessagesToolUse, text: string): MessagesEvent[] {
+  private settle(block: MessagesBlock, text: string): MessagesEvent[] {
     if (block.type === 'text') block.text = text;
     else if (block.type === 'tool_use') block.input = inputOf(text);
     else {
@@ -134,7 +128,7 @@ export class MessageBuilder {
 function inputOf(text: string): object {
   try {
     const value: unknown = JSON.parse(text === '' ? '{}' : text);
-    if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value;
+    if (isObject(value)) return value;
   } catch {
     // Cut in the middle.
   }

@@ -1,6 +1,6 @@
 import { Controller, Post } from '@nestjs/common';
 import { ModelRoute } from '#gateway';
-import { Exchange, type HttpExchange, RequestBody, type StreamedResponse } from '#platform/http';
+import { Exchange, type HttpExchange, LargeBody, RequestBody, type StreamedResponse } from '#platform/http';
 import { MessagesCountRequest, MessagesRequest } from '../../contract/messages/messages.request.js';
 import type { MessagesResponse, MessagesTokenCount } from '../../contract/messages/messages.response.js';
 import { countTokensDocument, messagesDocument } from './messages.document.js';
@@ -20,6 +20,7 @@ export class MessagesController {
   }
 
   @Post('count_tokens')
+  @LargeBody()
   @ModelRoute(countTokensDocument, { free: true })
   async countTokens(
     @RequestBody(MessagesCountRequest) body: MessagesCountRequest,

@@ -44,7 +44,7 @@ export class MessagesConversation {
 
   /** Adds a system prompt; `name` is its field. An empty one is none. */
   addSystem(content: string | MessagesTextBlock[], name: string): void {
-    const parts = textParts(content, name);
+    const parts = contentParts(content, name);
     if (parts.length === 0) return;
     const path = this.push({ role: 'system', content: partsOf(parts) as ChatTextPart[] }, { name, parts });
     this.names.set(`${path}.content`, name);
@@ -80,7 +80,7 @@ export class MessagesConversation {
       if (parts.length > 0) this.push({ role: 'user', content: partsOf(parts) }, { name, parts });
       parts = [];
     };
-    // What results hold beside text follows the last of them.
+    // The parts of results that are not text follow the last of them.
     let media: NamedPart[] = [];
     const before = this.messages.length;
     for (const [index, block] of content.entries()) {
@@ -102,10 +102,8 @@ export class MessagesConversation {
   /** Adds the text of a result. Returns its other parts: messages of tools hold text. */
   private addResult(block: MessagesToolResultBlock, name: string): NamedPart[] {
     const { tool_use_id: id, content, is_error: failed } = block;
-    const blocks = typeof content === 'string' ? [] : (content ?? []);
-    const field = `${name}.content`;
-    const all = blocks.flatMap((inner, index) => blockParts(inner, `${field}[${index}]`));
-    const texts = typeof content === 'string' ? textParts(content, field) : all.filter(({ part }) => isText(part));
+    const all = contentParts(content ?? '', `${name}.content`);
+    const texts = all.filter(({ part }) => isText(part));
     const media = all.filter(({ part }) => !isText(part));
     if (texts.length === 0 && media.length > 0) texts.push(textPart('The result follows.', name));
     const marked = withMark(failed === true ? withError(texts, name) : texts, block);
@@ -181,8 +179,8 @@ function textPart(text: string, name: string): NamedPart {
   return { part: { type: 'text', text }, name };
 }
 
-/** An empty text is no part. */
-function textParts(content: string | MessagesTextBlock[], name: string): NamedPart[] {
+/** The parts of a text, or of blocks. An empty text is no part. */
+function contentParts(content: string | readonly MessagesResultBlock[], name: string): NamedPart[] {
   if (typeof content === 'string') return content === '' ? [] : [textPart(content, name)];
   return content.flatMap((block, index) => blockParts(block, `${name}[${index}]`));
 }
@@ -217,12 +215,7 @@ function imagePart(block: MessagesImageBlock, name: string): NamedPart {
 function documentParts({ source, title, context }: MessagesDocumentBlock, name: string): NamedPart[] {
   const before = context ? [textPart(context, `${name}.context`)] : [];
   if (source.type === 'content') {
-    const field = `${name}.source.content`;
-    const { content } = source;
-    const inner =
-      typeof content === 'string'
-        ? textParts(content, field)
-        : content.flatMap((block, index) => blockParts(block, `${field}[${index}]`));
+    const inner = contentParts(source.content, `${name}.source.content`);
     return [...(title ? [textPart(title, `${name}.title`)] : []), ...before, ...inner];
   }
   const isUrl = source.type === 'url';

@@ -1,4 +1,4 @@
-import { PlatformError, type TokenUsage } from '#common';
+import { noTokens, PlatformError, type TokenUsage } from '#common';
 import type { EventPresenter } from '#gateway';
 import { anthropicError } from '#gateway/errors';
 import type { ChatEvent } from '../../contract/chat.events.js';
@@ -6,6 +6,7 @@ import type { ChatWarning } from '../../contract/chat.warning.js';
 import type { MessagesResponse } from '../../contract/messages/messages.response.js';
 import type { FinishedTextCheck } from '../chat/finished-text-check.js';
 import type { FieldNames } from '../job/field-names.js';
+import { typedFrame } from '../job/typed-frame.js';
 import { MessageBuilder, type MessageOptions, type MessagesEvent, presentMessagesUsage } from './message-builder.js';
 
 /** Members of a message that do not change while it is generated. */
@@ -15,8 +16,6 @@ export interface MessagesHead {
   modelId: string;
   warnings: readonly ChatWarning[];
 }
-
-const noUsage = { promptTokens: 0, cachedTokens: 0, completionTokens: 0, reasoningTokens: 0 };
 
 export function messageId(requestId: string): string {
   return `msg_${requestId}`;
@@ -67,7 +66,7 @@ export class MessageCollector {
   }
 }
 
-/** How events of messages are written. Every event begins with its type. */
+/** The format of the events of messages. Every event begins with its type. */
 export class MessagesFormat {
   /** Keeps a silent connection open. */
   readonly keepAlive = 'event: ping\ndata: {"type":"ping"}\n\n';
@@ -77,16 +76,13 @@ export class MessagesFormat {
   constructor(protected readonly requestId: string) {}
 
   frame(json: string): string {
-    const type = json.slice(typeStart, json.indexOf('"', typeStart));
-    return `event: ${type}\ndata: ${json}\n\n`;
+    return typedFrame(json);
   }
 
   fail(error: PlatformError): string[] {
     return [JSON.stringify(anthropicError(error, this.requestId))];
   }
 }
-
-const typeStart = '{"type":"'.length;
 
 /** Converts the events of one chat to those of a streamed message. */
 export class MessagesStreamPresenter extends MessagesFormat implements EventPresenter<ChatEvent> {
@@ -113,7 +109,7 @@ export class MessagesStreamPresenter extends MessagesFormat implements EventPres
     }
     this.outputSent ||= event.type !== 'prompt-ready';
     this.check.add(event);
-    const usage = event.type === 'prompt-ready' ? { ...noUsage, ...promptOf(event) } : noUsage;
+    const usage = event.type === 'prompt-ready' ? { ...noTokens, ...promptOf(event) } : noTokens;
     return [...this.opening(usage), ...this.builder.add(event)].map(written);
   }
 
@@ -126,7 +122,7 @@ export class MessagesStreamPresenter extends MessagesFormat implements EventPres
       usage: presentMessagesUsage(usage),
       ...warningsMember(found),
     };
-    return [...this.opening(noUsage), ended, { type: 'message_stop' }].map(written);
+    return [...this.opening(noTokens), ended, { type: 'message_stop' }].map(written);
   }
 
   /** An `error` event, which clients throw. */

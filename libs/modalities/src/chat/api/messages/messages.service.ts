@@ -51,7 +51,7 @@ export class MessagesService {
   async create(http: HttpExchange, body: MessagesRequest): Promise<MessagesResponse | StreamedResponse> {
     refuseUnknown(MessagesRequest, body);
     const translated = this.open(http, body);
-    // What fails before the first event is renamed here; the presenter renames what fails behind it.
+    // A failure before the first event is renamed here; the presenter renames one behind it.
     if (body.stream === true) http.format = new MessagesFormat(http.request.id);
     return await translated.names.within(() => this.respond(http, translated));
   }

@@ -1,6 +1,6 @@
 import { Controller, Post } from '@nestjs/common';
 import { ModelRoute } from '#gateway';
-import { Exchange, type HttpExchange, type StreamedResponse, RequestBody } from '#platform/http';
+import { Exchange, type HttpExchange, LargeBody, type StreamedResponse, RequestBody } from '#platform/http';
 import { ResponsesRequest } from '../../contract/responses/responses.request.js';
 import type { ResponsesInputTokens, ResponsesResponse } from '../../contract/responses/responses.response.js';
 import { inputTokensDocument, responsesDocument } from './responses.document.js';
@@ -11,6 +11,7 @@ export class ResponsesController {
   constructor(private readonly responses: ResponsesService) {}
 
   @Post('responses/input_tokens')
+  @LargeBody()
   @ModelRoute(inputTokensDocument, { free: true })
   async countInput(
     @RequestBody(ResponsesRequest) body: ResponsesRequest,

@@ -6,6 +6,7 @@ import type { ResponsesResponse } from '../../contract/responses/responses.respo
 import type { FinishedTextCheck } from '../chat/finished-text-check.js';
 import type { WebCall, WebObserver } from '../job/web-source.js';
 import type { FieldNames } from '../job/field-names.js';
+import { typedFrame } from '../job/typed-frame.js';
 import { OutputBuilder, type OutputOptions, type ResponsesStreamEvent } from './output-builder.js';
 import { presentResource, type ResponsesHead } from './responses.resource.js';
 
@@ -127,8 +128,7 @@ export class ResponsesStreamPresenter implements EventPresenter<ChatEvent> {
   }
 
   frame(json: string): string {
-    // Every event begins with its type.
-    return `event: ${json.slice(typeStart, json.indexOf('"', typeStart))}\ndata: ${json}\n\n`;
+    return typedFrame(json);
   }
 
   private opening(): string[] {
@@ -155,5 +155,3 @@ export function storedPresenter(
     frame: (json) => presenter.frame(json),
   };
 }
-
-const typeStart = '{"type":"'.length;

@@ -28,7 +28,7 @@ export class ResponsesService {
   /** Counts the tokens of the input. Rejects as `PromptCounter.count` does, with the fields of the client. */
   async countInput(http: HttpExchange, body: ResponsesRequest): Promise<ResponsesInputTokens> {
     const { chat, names } = (await this.open(http, body)).translated;
-    const tokens = await names.within(() => this.counter.count(http, chat));
+    const tokens = await names.within(() => this.counter.count(http, chat, { serverToolsAreOptional: true }));
     return { object: 'response.input_tokens', input_tokens: tokens };
   }
 

@@ -2,6 +2,7 @@ import { applyDecorators } from '@nestjs/common';
 import { ApiExtraModels } from '@nestjs/swagger';
 import { BooleanField, CheckedField, ChoiceField, FreeObjectField, ObjectField, TextField } from '#platform/http';
 import { type NestedClass, nest } from '#platform/validation';
+import { isObject } from '../json-object.js';
 
 /* Content blocks of the Messages API. */
 
@@ -27,11 +28,11 @@ function BlockTypeField(type: string): PropertyDecorator {
 type BlockClass = new () => object;
 type BlockClasses = Readonly<Record<string, BlockClass>>;
 
-/** One of several classes, by the member `type`. */
-function classOf(classes: BlockClasses): NestedClass {
-  return ({ type }) => {
-    const known = typeof type === 'string' && Object.hasOwn(classes, type) ? classes[type] : undefined;
-    return known ?? { problem: `must be one of: ${Object.keys(classes).join(', ')}`, at: 'type' };
+/** One of several classes, by the member that names it. */
+export function classOf(classes: BlockClasses, member: 'type' | 'role' = 'type'): NestedClass {
+  return ({ [member]: name }) => {
+    const known = typeof name === 'string' && Object.hasOwn(classes, name) ? classes[name] : undefined;
+    return known ?? { problem: `must be one of: ${Object.keys(classes).join(', ')}`, at: member };
   };
 }
 
@@ -58,7 +59,7 @@ interface ContentOptions {
   description: string;
   /** Default: true. */
   required?: boolean;
-  /** Whether it may be an empty list. Default: false. */
+  /** Allows an empty list. Default: false. */
   mayBeEmpty?: boolean;
 }
 
@@ -183,9 +184,9 @@ export class MessagesThinkingBlock {
 
 const direct = { type: 'object', properties: { type: { type: 'string', enum: ['direct'] } } };
 
-/** Who may call a tool: the model, and no code that this service would run. */
+/** Returns true for the only caller that a tool may have: the model, as no code runs here. */
 function isDirect(value: unknown): boolean {
-  return typeof value === 'object' && value !== null && (value as { type?: unknown }).type === 'direct';
+  return isObject(value) && value.type === 'direct';
 }
 
 export class MessagesToolUseBlock {

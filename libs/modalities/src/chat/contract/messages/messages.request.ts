@@ -10,11 +10,11 @@ import {
   ScalarListField,
   TextField,
 } from '#platform/http';
-import type { NestedClass } from '#platform/validation';
 import { isObject } from '../json-object.js';
 import {
   assistantBlocks,
   CacheControlField,
+  classOf,
   ContentField,
   type MessagesAssistantBlock,
   type MessagesCacheControl,
@@ -54,11 +54,7 @@ const messageClasses: Readonly<Record<MessagesMessage['role'], new () => Message
 };
 
 /** The class of a message, by its role. */
-const messageOf: NestedClass = ({ role }) => {
-  const known = typeof role === 'string' && Object.hasOwn(messageClasses, role);
-  if (known) return messageClasses[role as MessagesMessage['role']];
-  return { problem: `must be one of: ${Object.keys(messageClasses).join(', ')}`, at: 'role' };
-};
+const messageOf = classOf(messageClasses, 'role');
 
 export class MessagesThinking {
   @ChoiceField(['enabled', 'disabled', 'adaptive'], {
@@ -98,7 +94,7 @@ export class MessagesMetadata {
   @TextField({ nullable: true, description: 'Accepted without effect.' }) user_id?: string | null;
 }
 
-/** What is kept by the edits of a context: only edits that keep everything are possible. */
+/** Returns the problem of the edits of a context: only those that keep everything are possible. */
 function contextProblem(value: unknown): string | null {
   const edits = isObject(value) ? (value.edits ?? []) : null;
   const keepsAll = (edit: unknown): boolean =>
