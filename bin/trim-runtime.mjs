@@ -3,9 +3,9 @@ import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 
 /**
- * Deletes the libraries of other systems from an installed `onnxruntime-node`, which brings those of all: 255 MB of 300.
- * npm leaves them, because install scripts are off and the package lists no platforms. Returns the bytes that are free now;
- * 0 when there is nothing to delete, or this user may not.
+ * Deletes the libraries of other systems from an installed `onnxruntime-node`, which brings those of all: 255 MB of
+ * 300. npm leaves them, because install scripts are off and the package lists no platforms. Returns the bytes that are
+ * free now; 0 when there is nothing to delete, or this user may not.
  */
 export function trimRuntime({
   folder = runtimeFolder(),
@@ -23,8 +23,8 @@ export function trimRuntime({
   let freed = 0;
   for (const name of others) {
     const path = join(folder, name);
-    const bytes = bytesIn(path);
     try {
+      const bytes = bytesIn(path);
       rmSync(path, { recursive: true });
       freed += bytes;
     } catch {

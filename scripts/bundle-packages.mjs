@@ -1,12 +1,12 @@
 /*
- * Some packages come with the npm package as bundles: viem alone has 28 MB, mostly source maps, types and chains, and its
- * code takes one. This also removes 80 packages that they depend on. Only packages that nothing else in the installation imports
- * qualify, and none that a sandbox reads (libs/documents).
+ * Some packages come with the npm package as bundles: viem alone has 28 MB, mostly source maps, types and chains, and
+ * its code takes one. This also removes 80 packages that they depend on. Only packages that nothing else in the
+ * installation imports qualify, and none that a sandbox reads (libs/documents).
  */
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { isBuiltin } from 'node:module';
-import { dirname, join, relative, sep } from 'node:path';
-import { importedSpecifiers, packageOf, replaceSpecifiers, scriptsIn } from './imported-packages.mjs';
+import { join } from 'node:path';
+import { importedSpecifiers, packageOf, replaceSpecifiers, scriptsIn, specifierOf } from './imported-packages.mjs';
 
 export const bundledPackages = [
   '@aws-sdk/client-s3',
@@ -26,21 +26,19 @@ const licensesFile = `${bundleFolder}/LICENSES.txt`;
 const prefix = 'bundle:';
 
 /**
- * Bundles what the compiled code of a staged package imports of them, and makes it import the bundles. Returns the paths
- * of the new files. `external`: packages that stay dependencies.
+ * Bundles what the compiled code of a staged package imports of them, and makes it import the bundles. Returns the
+ * paths of the new files. `external`: packages that stay dependencies.
  */
 export async function bundlePackages({ root, folder, external }) {
   const scripts = scriptsIn(join(folder, 'dist'));
-  const wanted = new Set(
-    scripts.flatMap((path) => importedSpecifiers(path)).filter((name) => bundledPackages.includes(packageOf(name))),
-  );
+  const imported = scripts.flatMap((path) => importedSpecifiers(readFileSync(path, 'utf8')));
+  const wanted = new Set(imported.filter((name) => bundledPackages.includes(packageOf(name))));
   if (wanted.size === 0) return [];
   const output = await bundle({ root, folder, wanted: [...wanted], external });
   for (const path of scripts) {
-    replaceSpecifiers(path, (name) => {
-      if (!wanted.has(name)) return name;
-      return `${relative(dirname(path), join(folder, bundleFolder)).split(sep).join('/')}/${fileOf(name)}`;
-    });
+    replaceSpecifiers(path, (name) =>
+      wanted.has(name) ? specifierOf(path, join(folder, bundleFolder, fileOf(name))) : name,
+    );
   }
   writeFileSync(join(folder, licensesFile), licensesOf(output));
   return [licensesFile, ...output.map(({ fileName }) => `${bundleFolder}/${fileName}`)];
@@ -49,11 +47,12 @@ export async function bundlePackages({ root, folder, external }) {
 /** Makes one file with all exports of each module. Code that they share goes to further files. */
 async function bundle({ root, folder, wanted, external }) {
   const { rolldown } = await import('rolldown');
+  const stays = (name) => isBuiltin(name) || external.includes(packageOf(name));
   const bundler = await rolldown({
     cwd: root,
     input: Object.fromEntries(wanted.map((name) => [fileOf(name).replace(/\.js$/, ''), prefix + name])),
     platform: 'node',
-    external: (name) => isBuiltin(name) || external.includes(packageOf(name)),
+    external: (name) => stays(name),
     resolve: { conditionNames: ['node', 'import', 'module', 'default'] },
     logLevel: 'warn',
     // Nothing that is used here reads a file beside its module; some compute such paths while they load.
@@ -76,7 +75,7 @@ async function bundle({ root, folder, wanted, external }) {
   await bundler.close();
   const lost = output.flatMap(({ imports, dynamicImports, fileName }) =>
     [...imports, ...dynamicImports]
-      .filter((name) => !isChunk(name, output) && !isBuiltin(name) && !external.includes(packageOf(name)))
+      .filter((name) => !isChunk(name, output) && !stays(name))
       .map((name) => `${fileName} imports ${name}, which is no dependency.`),
   );
   if (lost.length > 0) throw new Error(lost.join('\n'));

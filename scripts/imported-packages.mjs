@@ -1,6 +1,6 @@
-/* Which packages compiled code imports, for what npm packs. */
+/* Finds and changes what compiled code imports, for the package that npm packs. */
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join, relative, sep } from 'node:path';
 
 /** Modules that compiled code names: in statements, which begin a line, and in dynamic imports. */
 const patterns = [
@@ -14,8 +14,8 @@ export function scriptsIn(folder) {
     .map((entry) => join(entry.parentPath, entry.name));
 }
 
-export function importedSpecifiers(path) {
-  const text = readFileSync(path, 'utf8');
+/** Modules that the text of a file names. */
+export function importedSpecifiers(text) {
   return patterns.flatMap((pattern) => [...text.matchAll(pattern)].map(([, , , name]) => name));
 }
 
@@ -28,6 +28,11 @@ export function replaceSpecifiers(path, rename) {
     text,
   );
   if (changed !== text) writeFileSync(path, changed);
+}
+
+/** The text by which a file imports one in another folder further up. */
+export function specifierOf(path, target) {
+  return relative(dirname(path), target).split(sep).join('/');
 }
 
 /** The name of the package of a module, such as `@scope/name` of `@scope/name/deep.js`. */

@@ -1,8 +1,8 @@
 /*
- * What the tarball holds differs from the tree of a clone, for the size of an installation:
+ * The tarball differs from the tree of a clone, for the size of an installation:
  *
- * - `@prisma/client` has 75 MB, mostly query compilers of databases that Sluice does not use. The files that the generated
- *   client loads come with the package instead, in `dist/vendor/prisma-client`.
+ * - `@prisma/client` has 75 MB, mostly query compilers of databases that Sluice does not use. The files that the
+ *   generated client loads come with the package instead, in `dist/vendor/prisma-client`.
  * - Some packages come as bundles of what is used of them (bundle-packages.mjs).
  * - `package.json` names what an installation needs, without the scripts, tools and overrides of a clone.
  */
@@ -11,7 +11,7 @@ import { builtinModules } from 'node:module';
 import { dirname, join, relative, sep } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { bundledPackages, bundlePackages } from './bundle-packages.mjs';
-import { importedSpecifiers, packageOf, replaceSpecifiers, scriptsIn } from './imported-packages.mjs';
+import { importedSpecifiers, packageOf, replaceSpecifiers, scriptsIn, specifierOf } from './imported-packages.mjs';
 
 const clientFolder = 'dist/vendor/prisma-client';
 const base64Suffix = '.wasm-base64.mjs';
@@ -22,8 +22,8 @@ const ofClones = new Set(['scripts', 'devDependencies', 'workspaces', 'overrides
 const comesAlong = new Set(['@prisma/client', ...bundledPackages]);
 
 /**
- * Copies the files of a package from `root` to an empty `folder`, with what the tarball has instead of dependencies. Returns
- * the paths of all files.
+ * Copies the files of a package from `root` to an empty `folder`, with what the tarball has instead of dependencies.
+ * Returns the paths of all files.
  */
 export async function stagePackage({ root, files, folder }) {
   rmSync(folder, { recursive: true, force: true });
@@ -44,12 +44,10 @@ async function copyPrismaClient(root, folder) {
   for (const path of scriptsIn(join(folder, 'dist'))) {
     replaceSpecifiers(path, (name) => {
       if (!name.startsWith(clientRuntime)) return name;
-      // What Node would load is CommonJS, which a package of modules cannot name `.js`.
+      // Node would load CommonJS, which a package of modules cannot name `.js`.
       const file = `${name.slice(clientRuntime.length).replace(/\.mjs$/, '')}.mjs`;
       wanted.add(file);
-      return relative(dirname(path), join(folder, clientFolder, file))
-        .split(sep)
-        .join('/');
+      return specifierOf(path, join(folder, clientFolder, file));
     });
   }
   mkdirSync(join(folder, clientFolder), { recursive: true });
@@ -103,7 +101,7 @@ export function undeclaredImports(folder) {
     const text = readFileSync(path, 'utf8');
     // `createRequire` would not find them either.
     const named = [...comesAlong].filter((name) => new RegExp(`['"\`]${name}[/'"\`]`).test(text));
-    const packages = importedSpecifiers(path).filter((name) => !/^(\.|#|node:|data:)/.test(name));
+    const packages = importedSpecifiers(text).filter((name) => !/^(\.|#|node:|data:)/.test(name));
     const missing = packages.map((name) => packageOf(name)).filter((name) => !declared.has(name));
     return [...missing, ...named].map((name) => `${place} imports ${name}, which is no dependency.`);
   });

@@ -17,7 +17,7 @@ const { values } = readCommandLine(about, {
   model: { value: 'ID', about: 'the model to pull and ask', default: 'stories-15m' },
   keep: { about: 'leaves the folder, and says where it is' },
 });
-// With blanks and a letter beyond ASCII, as in many home folders.
+// Its name has blanks and a letter beyond ASCII, as those of many home folders.
 const folder = mkdtempSync(join(tmpdir(), 'sluice package ü '));
 const installed = join(folder, 'app', 'node_modules', 'sluice');
 const home = join(folder, 'home');

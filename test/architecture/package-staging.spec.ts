@@ -7,7 +7,7 @@ import { pathToFileURL } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { root } from './repository-files.js';
 
-/* What the tarball of the npm package has instead of what a clone has. */
+/* The tarball of the npm package, where it differs from a clone. */
 
 interface Staging {
   stagePackage: (options: { root: string; files: string[]; folder: string }) => Promise<string[]>;

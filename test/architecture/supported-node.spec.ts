@@ -3,7 +3,7 @@ import { pathToFileURL } from 'node:url';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { readText, root } from './repository-files.js';
 
-/* What every command says first on a version of Node that is too old, before anything newer than its syntax is read. */
+/* The refusal of every command on a version of Node that is too old, before anything newer than its syntax is read. */
 
 const { requireNode } = (await import(pathToFileURL(join(root, 'bin/require-node.mjs')).href)) as {
   requireNode: (version?: string) => void;

@@ -6,7 +6,7 @@ import { pathToFileURL } from 'node:url';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { root } from './repository-files.js';
 
-/* What the first start deletes from the installed model runtime: the libraries of other systems, and nothing else. */
+/* The first start deletes the libraries of other systems from the installed model runtime, and nothing else. */
 
 interface Trim {
   trimRuntime: (options?: { folder?: string | null; platform?: string; architecture?: string }) => number;

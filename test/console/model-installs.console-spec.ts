@@ -1,15 +1,9 @@
-import { createHash } from 'node:crypto';
-import { mkdir, mkdtemp, realpath, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { exampleManifest } from '#test/example-manifest';
-import { type Platform, startPlatform } from '#test/platform';
-import { stopConsistently } from '#test/stop-consistently';
-import { copyTinyDecoder } from '#test/tiny-decoders';
-import { installTinyModel } from '#test/tiny-models';
-import { WeightsServer } from '#test/weights-server';
+import { type InstallingPlatform, startInstallingPlatform } from '#test/installing-platform';
+import { largeGraph } from '#test/large-model';
+import type { Platform } from '#test/platform';
+import type { WeightsServer } from '#test/weights-server';
 import {
   axeFindings,
   newContext,
@@ -23,10 +17,7 @@ import {
 
 /* Adding models in the browser of an operator. */
 
-const weights = createHash('shake256', { outputLength: 3_000_000 }).update('weights').digest();
-const commit = 'd'.repeat(40);
-
-let home: string;
+let installing: InstallingPlatform;
 let hub: WeightsServer;
 let platform: Platform;
 let browser: Browser;
@@ -34,40 +25,13 @@ let context: BrowserContext;
 let page: Page;
 
 beforeAll(async () => {
-  home = await realpath(await mkdtemp(join(tmpdir(), 'sluice-installs-')));
-  hub = await WeightsServer.start();
-  hub.addRepository('owner/large', commit, { 'onnx/model.onnx': weights, 'config.json': Buffer.from('{}') });
-  const files = [
-    { path: 'onnx/model.onnx', bytes: weights.length },
-    { path: 'config.json', bytes: 2 },
-  ];
-  const sources = [{ uri: `hf:owner/large@${commit}`, files }];
-  const large = exampleManifest({ id: 'large', internal: true, graphFile: 'onnx/model.onnx', sources });
-  const manifests = [await installTinyModel(home), large];
-  const ops = { SLUICE_MODEL_INSTALLS: 'true', HF_ENDPOINT: hub.url };
-  await mkdir(join(home, 'import', 'tiny'), { recursive: true });
-  await copyTinyDecoder('llama', join(home, 'import', 'tiny'));
-  [platform, browser] = await Promise.all([
-    startPlatform({
-      engine: 'text',
-      home,
-      manifests,
-      unnamed: ['large'],
-      env: { SLUICE_POOL: 'own' },
-      processEnv: { ops },
-    }),
-    startBrowser(),
-  ]);
+  [installing, browser] = await Promise.all([startInstallingPlatform(), startBrowser()]);
+  ({ hub, platform } = installing);
 });
 
 afterAll(async () => {
   await browser?.close();
-  try {
-    await stopConsistently(platform);
-  } finally {
-    await hub?.close();
-    await rm(home, { recursive: true, force: true });
-  }
+  await installing?.close();
 });
 
 beforeEach(async () => {
@@ -131,10 +95,9 @@ describe('adding a model', () => {
   });
 
   it('shows progress in every browser and after a reload; cancels, and resumes', async () => {
-    const graph = `/owner/large/resolve/${commit}/onnx/model.onnx`;
-    hub.stalls.set(graph, [1_000_000]);
+    hub.stalls.set(largeGraph, [1_000_000]);
     await openForm();
-    // What the hub has is no graph, so no worker is to load it.
+    // The hub has no graph of it, so no worker is to load it.
     await add('large', { isPlaced: false });
     await installation('large').getByText('1.0 MB of 3.0 MB').waitFor();
     await page.reload();
@@ -152,7 +115,7 @@ describe('adding a model', () => {
     }
     await page.getByRole('button', { name: 'Try again: large' }).click();
     await installation('large').getByText('installed', { exact: true }).waitFor();
-    expect(hub.requestsOf(graph).map(({ range }) => range)).toEqual([null, 'bytes=1000000-']);
+    expect(hub.requestsOf(largeGraph).map(({ range }) => range)).toEqual([null, 'bytes=1000000-']);
   });
 
   it.each([false, true])('is a form without faults (dark: %s)', async (isDark) => {

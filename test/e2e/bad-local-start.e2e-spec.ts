@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { itInFull } from '#test/extent';
+import { SmallDisk } from '#test/small-disk';
 
 /* What `npm start` says on machines and homes it cannot start on: one sentence with the way out, never a stack. */
 
@@ -21,24 +22,6 @@ interface Machine {
   openFiles?: number;
   /** Commands of a shell in a network of its own, before the start. */
   network?: string;
-}
-
-/** A file system in memory, which only root can make. It can be full, or read-only, at once. */
-class SmallDisk {
-  private constructor(readonly folder: string) {}
-
-  static mount(folder: string, size: string): SmallDisk {
-    execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${size},mode=755`, 'tmpfs', folder]);
-    return new SmallDisk(folder);
-  }
-
-  forbidWriting(): void {
-    execFileSync('mount', ['-o', 'remount,ro', this.folder]);
-  }
-
-  unmount(): void {
-    execFileSync('umount', [this.folder]);
-  }
 }
 
 /** Containers often have neither the right to mount nor to make networks. */

@@ -11,8 +11,8 @@ import { ledgerOf } from '../faults/job-ledger.js';
 import { ReadyReplicas } from '../faults/ready-replicas.js';
 
 /*
- * Processes of the previous release run on the database of this one, and are replaced one by one while requests come, in
- * every order; then they go back, in the same order (docs/operate/upgrading.md).
+ * Processes of the previous release run on the database of this one, and are replaced one by one while requests come,
+ * in every order; then they go back, in the same order (docs/operate/upgrading.md).
  */
 
 const commit = previousCommit();

@@ -15,8 +15,8 @@ export const rerankerFixtures = new URL('cross-encoder/__fixtures__/', families)
 const ownFiles = ['reference.json'];
 
 /**
- * Drafts a manifest for a fixture, a folder or a GGUF file, as `models add` does, and converts it below `home`. Returns the manifest and
- * the folder of the model.
+ * Drafts a manifest for a fixture, a folder or a GGUF file, as `models add` does, and converts it below `home`. Returns
+ * the manifest and the folder of the model.
  */
 export async function convertDrafted(
   fixture: URL,

@@ -103,7 +103,10 @@ export async function writeFinishedRequests(
   );
 }
 
-/** Rows that expire by themselves: of sign-ins to the console, of windows of rate limits, of installations, and of payloads nobody took. */
+/**
+ * Writes rows that expire by themselves: of sign-ins to the console, of windows of rate limits, of installations, and
+ * of payloads nobody took.
+ */
 export async function writeExpiredRows(client: pg.Client, { key }: RowCustomer, count: number): Promise<void> {
   const batch = randomUUID();
   const expired = `now() - interval '1 day'`;
@@ -142,7 +145,7 @@ export async function writeExpiredRows(client: pg.Client, { key }: RowCustomer, 
   );
 }
 
-/** Sums of usage that are older than any view shows, one row for each of `count` quarters of an hour. */
+/** Writes sums of usage that are older than any view shows, one row for each of `count` quarters of an hour. */
 export async function writeOldUsage(client: pg.Client, { account, key }: RowCustomer, count: number): Promise<void> {
   const slot = `date_bin('15 minutes', now() - interval '3 years 1 day', 'epoch') - n * interval '15 minutes'`;
   await client.query(

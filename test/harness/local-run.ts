@@ -1,13 +1,17 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
-import { readFile } from 'node:fs/promises';
+import { mkdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { childEnvironment } from '#platform/config';
+import { copyTinyDecoder } from './tiny-decoders.js';
 
 export const project = join(import.meta.dirname, '..', '..');
 const program = (app: string): string => join(project, 'dist', 'apps', app, 'src', 'main.js');
 const ownStores = { DATABASE_URL: null, REDIS_URL: null };
+
+/** Id of the model that `addTinyModel` adds. */
+export const tinyModel = 'own-folder';
 
 /** Runs `npm start` without npm. */
 export class LocalRun {
@@ -47,6 +51,20 @@ export class LocalRun {
   sluice(...line: string[]): Promise<{ stdout: string; stderr: string }> {
     const env = childEnvironment({ SLUICE_HOME: this.home, ...ownStores, ...this.environment });
     return promisify(execFile)(process.execPath, [program('cli'), ...line], { env });
+  }
+
+  /** Adds a tiny text model, whose files it puts below `folder`; resolves to what the command said. */
+  async addTinyModel(folder: string): Promise<{ stdout: string; stderr: string }> {
+    const source = join(folder, tinyModel);
+    await mkdir(source);
+    await copyTinyDecoder('llama', source);
+    return this.sluice('models', 'add', source);
+  }
+
+  /** Where its api listens, as it says once it is ready. */
+  get origin(): string {
+    const [, origin = ''] = /Base URL +(http:\S+)\/api\/v1/.exec(this.output) ?? [];
+    return origin;
   }
 
   /** The key that the first start of the home made. */

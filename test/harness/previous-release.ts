@@ -27,8 +27,8 @@ const build = `
 `;
 
 /**
- * The commit that tests call the previous release: the last one without the newest migration. `SLUICE_TEST_PREVIOUS` names
- * another. Null: this is no clone with its history.
+ * The commit that tests call the previous release: the last one without the newest migration. `SLUICE_TEST_PREVIOUS`
+ * names another. Null: this is no clone with its history.
  */
 export function previousCommit(): string | null {
   const named = process.env.SLUICE_TEST_PREVIOUS;

@@ -97,6 +97,12 @@ async function statuses(headers: Record<string, string>, from = '192.0.2.1'): Pr
   return answers.map(({ status }) => status);
 }
 
+/** Cookies in the form of those of sessions, which nobody here made. */
+function junkCookies(count: number): string[] {
+  const value = `${'x'.repeat(43)}.${'y'.repeat(22)}`;
+  return Array.from({ length: count }, (_, index) => `sluice_console_${index}=${value}`);
+}
+
 describe('the session of a browser', () => {
   it('begins with a key, is used with its text, and ends by signing out', async () => {
     const { session, headers } = await signIn({ apiKey: keys.adminKey, path: '/a/b/' });
@@ -144,11 +150,7 @@ describe('the session of a browser', () => {
     const own = cookie.split(';', 1)[0] ?? '';
     // A sibling domain sets cookies with a plain name: junk, and sessions that its owner opened here.
     const foreign = await signIn({ apiKey: keys.inferenceKey });
-    const junk = Array.from(
-      { length: 20 },
-      (_, index) => `sluice_console_${index}=${'x'.repeat(43)}.${'y'.repeat(22)}`,
-    );
-    const tossed = [...junk, foreign.headers['cookie'], own].join('; ');
+    const tossed = [...junkCookies(20), foreign.headers['cookie'], own].join('; ');
     expect((await call('/console/session', { headers: { cookie: tossed } })).body).toEqual(session.body);
     const headers = { cookie: tossed, 'x-sluice-csrf': String(session.body['csrf']) };
     expect((await call('/api/v1/api_keys', { headers })).status).toBe(200);
@@ -164,12 +166,9 @@ describe('the session of a browser', () => {
     const repository = app.get(ConsoleSessionsRepository);
     const reads = vi.spyOn(repository, 'find');
     const deletions = vi.spyOn(repository, 'delete');
-    const cookie = Array.from(
-      { length: 50 },
-      (_, index) => `sluice_console_${index}=${'x'.repeat(43)}.${'y'.repeat(22)}`,
-    );
+    const cookie = junkCookies(50).join('; ');
     for (const method of ['GET', 'DELETE'] as const) {
-      const { status } = await call('/console/session', { method, headers: { cookie: cookie.join('; ') } });
+      const { status } = await call('/console/session', { method, headers: { cookie } });
       expect(status).toBe(method === 'GET' ? 401 : 204);
     }
     expect(reads).not.toHaveBeenCalled();

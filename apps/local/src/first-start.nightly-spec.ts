@@ -1,17 +1,15 @@
-import { execFileSync } from 'node:child_process';
 import { mkdir, mkdtemp, open, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { freePort } from '#platform/embedded-postgres';
-import { LocalRun } from '#test/local-run';
-import { copyTinyDecoder } from '#test/tiny-decoders';
+import { LocalRun, tinyModel } from '#test/local-run';
+import { SmallDisk } from '#test/small-disk';
 
 /* Faults of a first start that need a running platform. Refused starts: test/e2e/bad-local-start.e2e-spec.ts. */
 
 const isRoot = process.getuid?.() === 0;
-const diskMegabytes = 400;
 
 describe.runIf(process.platform === 'linux')('npm start', () => {
   let folder: string;
@@ -35,8 +33,6 @@ describe.runIf(process.platform === 'linux')('npm start', () => {
     return run;
   }
 
-  const originOf = (output: string) => /Base URL +(http:\S+)\/api\/v1/.exec(output)?.[1] ?? '';
-
   it('serves without a registry, says why no model comes, and goes on with it at the next start', async () => {
     const closed = `http://127.0.0.1:${await freePort()}/`;
     const environment = { SLUICE_MODELS: 'stories-15m', npm_config_registry: closed, npm_config_fetch_retries: '0' };
@@ -45,38 +41,37 @@ describe.runIf(process.platform === 'linux')('npm start', () => {
     expect(local.output).toMatch(
       /stories-15m: The npm registry did not answer .*ECONNREFUSED.*Check the network, or name/,
     );
-    expect((await fetch(`${originOf(local.output)}/docs`)).status).toBe(200);
+    expect((await fetch(`${local.origin}/docs`)).status).toBe(200);
   });
 
   it('serves over IPv6', async () => {
     const local = await start({ HOST: '::1' });
-    const origin = originOf(local.output);
+    const { origin } = local;
     expect(origin).toMatch(/^http:\/\/\[::1\]:\d+$/);
     const headers = { authorization: `Bearer ${await local.inferenceKey()}` };
     expect((await fetch(`${origin}/api/v1/models`, { headers })).status).toBe(200);
   });
 
   describe.runIf(isRoot)('on a disk that fills up while it serves', () => {
+    let disk: SmallDisk;
+
     afterEach(async () => {
       await run?.stop('SIGTERM');
       run = undefined;
-      execFileSync('umount', [join(folder, 'disk')]);
+      disk.unmount();
     });
 
     it('says so, fails requests instead of losing them, and goes on when there is room', async () => {
-      execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${diskMegabytes}m,mode=755`, 'tmpfs', join(folder, 'disk')]);
+      disk = SmallDisk.mount(join(folder, 'disk'), '400m');
       const local = await start({});
-      const source = join(folder, 'own-folder');
-      await mkdir(source);
-      await copyTinyDecoder('llama', source);
-      await local.sluice('models', 'add', source);
+      await local.addTinyModel(folder);
       const key = await local.inferenceKey();
       const chat = () =>
-        fetch(`${originOf(local.output)}/api/v1/chat/completions`, {
+        fetch(`${local.origin}/api/v1/chat/completions`, {
           method: 'POST',
           headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
           body: JSON.stringify({
-            model: 'own-folder',
+            model: tinyModel,
             max_completion_tokens: 2,
             messages: [{ role: 'user', content: 'How are you today?' }],
           }),

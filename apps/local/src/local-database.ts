@@ -58,7 +58,7 @@ class SupervisedPostgres implements LocalDatabase {
   private stopping = false;
   private restart: NodeJS.Timeout | undefined;
   private server: EmbeddedPostgres | undefined;
-  /** When the log may name the full disk again. Every statement that writes fails on one. */
+  /** The time from which the log may name the full disk again. Every statement that writes fails on one. */
   private nextNoteMs = 0;
 
   private constructor(

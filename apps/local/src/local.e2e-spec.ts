@@ -1,12 +1,11 @@
 import { existsSync } from 'node:fs';
-import { chmod, mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { chmod, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { freePort } from '#platform/embedded-postgres';
 import { itInFull } from '#test/extent';
 import { LocalRun, project } from '#test/local-run';
-import { copyTinyDecoder } from '#test/tiny-decoders';
 import { ggufFile } from '#test/tiny-models/source-formats';
 import { tinyDecoder } from '#test/tiny-models/tiny-shapes';
 
@@ -174,8 +173,7 @@ describe.runIf(process.platform === 'linux')('npm start', () => {
     await writeFile(file, await ggufFile(tinyDecoder('llama', 1)));
     const run = start();
     await run.says('Sluice is ready');
-    const add = (...source: string[]) => run.sluice('models', 'add', ...source);
-    const { stdout } = await add(file, '--weights', 'int8');
+    const { stdout } = await run.sluice('models', 'add', file, '--weights', 'int8');
     expect(stdout).toContain('own-model: serving');
     const key = await run.inferenceKey();
     const { data } = (await (await get('/api/v1/models', key)).json()) as {
@@ -186,10 +184,7 @@ describe.runIf(process.platform === 'linux')('npm start', () => {
       capabilities: { quantization: 'int8' },
     });
 
-    const source = join(folder, 'own-folder');
-    await mkdir(source);
-    await copyTinyDecoder('llama', source);
-    const added = await add(source);
+    const added = await run.addTinyModel(folder);
     expect(added.stderr).toContain('own-folder: llama, 0.0 M parameters, safetensors with BF16; served as float32');
     expect(added.stdout).toContain('own-folder: serving');
     const response = await fetch(`http://127.0.0.1:${port}/api/v1/chat/completions`, {

@@ -13,8 +13,9 @@ export function readableLine(source: string, line: string): string {
   const message = String(entry.msg ?? '');
   const members = Object.entries(entry)
     .filter(([name, value]) => !ownMembers.has(name) && value !== undefined && value !== null)
-    .filter(([name, value]) => !wordings(name, value).some((wording) => says(message, wording)))
-    .map(([name, value]) => `${name}=${shown(name, value)}`);
+    .map(([name, value]) => ({ name, value, text: shown(name, value) }))
+    .filter(({ name, value, text }) => ![text, ...wordings(name, value)].some((wording) => says(message, wording)))
+    .map(({ name, text }) => `${name}=${text}`);
   const time = timeOf(new Date(String(entry.time)));
   const head = `${time} ${source.padEnd(6)} ${level} ${message}`;
   return [head, ...members, ...errorOf(entry)].join(' ');
@@ -25,19 +26,14 @@ function shown(name: string, value: unknown): string {
   return typeof readable === 'string' ? readable : JSON.stringify(readable);
 }
 
-/** Returns the ways in which a message may state the value of a field. */
+/** Returns the other ways in which a message may state the value of a field. */
 function wordings(name: string, value: unknown): string[] {
-  const texts = [shown(name, value)];
   if (isBytes(name) && isRecord(value)) {
-    texts.push(
-      Object.entries(value)
-        .map(([part, bytes]) => `${String(withUnits(bytes))} on ${part}`)
-        .join(', '),
-    );
+    const parts = Object.entries(value).map(([part, bytes]) => `${String(withUnits(bytes))} on ${part}`);
+    return [parts.join(', ')];
   }
-  if (name.endsWith('Ms') && typeof value === 'number')
-    texts.push(`${value} ms`, `${value / 1_000} s`, `${value / 60_000} minutes`);
-  return texts;
+  if (!name.endsWith('Ms') || typeof value !== 'number') return [];
+  return [`${value} ms`, `${value / 1_000} s`, `${value / 60_000} minutes`];
 }
 
 function isBytes(name: string): boolean {

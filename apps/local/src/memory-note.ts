@@ -1,12 +1,12 @@
 import { formatBytes } from '#model-store';
 import { mainMemoryBytes } from '#platform/devices';
 
-/** What PostgreSQL, api, worker, ops and a small model take together. */
+/** PostgreSQL, api, worker, ops and a small model take this together. */
 const enoughBytes = 1.5e9;
 
 /**
- * Returns what to say on a machine, or in a container, on which the kernel is likely to end processes of Sluice. Null: it
- * has enough memory.
+ * Returns what to say on a machine, or in a container, on which the kernel is likely to end processes of Sluice. Null:
+ * it has enough memory.
  */
 export function noteOnMemory(bytes = mainMemoryBytes()): string | null {
   if (bytes >= enoughBytes) return null;

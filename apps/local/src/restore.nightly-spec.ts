@@ -5,11 +5,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { expectInvariant } from '#test/invariant';
-import { LocalRun } from '#test/local-run';
+import { LocalRun, tinyModel } from '#test/local-run';
 import { startPostgres, type TestPostgres } from '#test/postgres-server';
-import { copyTinyDecoder } from '#test/tiny-decoders';
 
-/* What docs/operate/operations.md says about backups, on a machine that has nothing of the first one. */
+/* Backups by docs/operate/operations.md, restored on a machine that has nothing of the first one. */
 
 const oldestPostgres = '/usr/lib/postgresql/15';
 
@@ -48,10 +47,7 @@ describe.runIf(process.platform === 'linux')('an installation on an empty machin
   /** Starts the first machine, adds a model and asks it. Stops it, and returns what must be there after a restore. */
   async function useFirst(environment: Record<string, string> = {}): Promise<Backup> {
     const installation = await start(first, environment);
-    const source = join(folder, 'own-folder');
-    await mkdir(source);
-    await copyTinyDecoder('llama', source);
-    await installation.run.sluice('models', 'add', source);
+    await installation.run.addTinyModel(folder);
     const key = await installation.run.inferenceKey();
     const responseId = await installation.respond(key);
     const accounts = await installation.accounts();
@@ -71,7 +67,7 @@ describe.runIf(process.platform === 'linux')('an installation on an empty machin
 
   it('serves from a copy of the data folder', async () => {
     const backup = await useFirst();
-    // Without its rights and owners, as many tools copy.
+    // The copy lacks its rights and owners, as those of many tools do.
     await cp(first, second, { recursive: true });
     await rm(first, { recursive: true });
     await expectRestored(await start(second), backup);
@@ -126,7 +122,7 @@ class Installation {
   private readonly baseUrl: string;
 
   constructor(readonly run: LocalRun) {
-    this.baseUrl = /Base URL +(http:\S+)/.exec(run.output)?.[1] ?? '';
+    this.baseUrl = `${run.origin}/api/v1`;
   }
 
   /** Asks for a response that is stored; returns its id. */
@@ -134,7 +130,7 @@ class Installation {
     const response = await fetch(`${this.baseUrl}/responses`, {
       method: 'POST',
       headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
-      body: JSON.stringify({ model: 'own-folder', input: 'How are you today?', max_output_tokens: 16, store: true }),
+      body: JSON.stringify({ model: tinyModel, input: 'How are you today?', max_output_tokens: 16, store: true }),
     });
     const body = (await response.json()) as { id?: string };
     if (!response.ok || body.id === undefined) throw new Error(JSON.stringify(body));

@@ -1,8 +1,6 @@
 import type { HostLoadOptions } from '#inference/host';
 import { environmentWithoutSecrets } from '#platform/config';
 
-const queue = { SLUICE_QUEUE_URL: null, REDIS_URL: null };
-
 /** The allocator settings of the worker, by which every large buffer is mapped anew: graphs allocate many per step. */
 const allocatorSettings = { MALLOC_ARENA_MAX: null, MALLOC_MMAP_THRESHOLD_: null, MALLOC_TRIM_THRESHOLD_: null };
 
@@ -22,10 +20,9 @@ const familiesOfSteps: readonly string[] = ['stable-diffusion', 'text-to-video-s
 /** The runtime sends nothing anywhere, whatever its build would. */
 const quiet = { ORT_DISABLE_TELEMETRY: '1' };
 
-/** Environment of the process of a host. It only computes, so it gets no secret and does not know the queue. */
+/** Environment of the process of a host. It only computes, so it gets no secret; the addresses of the queue are such, too. */
 export function hostEnvironment({ family }: Pick<HostLoadOptions, 'family'>): NodeJS.ProcessEnv {
-  if (familiesOfImages.includes(family))
-    return environmentWithoutSecrets(queue, { defaults: { ...hugePages, ...quiet } });
+  if (familiesOfImages.includes(family)) return environmentWithoutSecrets({}, { defaults: { ...hugePages, ...quiet } });
   const defaults = { ...(familiesOfSteps.includes(family) && hugePages), ...quiet };
-  return environmentWithoutSecrets({ ...queue, ...allocatorSettings }, { defaults });
+  return environmentWithoutSecrets(allocatorSettings, { defaults });
 }

@@ -3,9 +3,9 @@ import { resolve } from 'node:path';
 import { stringify } from 'yaml';
 import { PlatformError } from '#common';
 import type { ModelManifest } from '#model-registry/manifest';
-import { type Draft, sourceFromPasted, type WeightFormat, weightFormats } from '#model-store';
+import { type Draft, sourceFromPasted, weightFormats } from '#model-store';
 import { type CatalogueEntry, loadCatalogue } from '#model-store/catalogue';
-import { decoderPurposes, isSourceUri, sentencePoolings, unknownSource } from '#model-store/reference';
+import { decoderPurposes, isManifestPath, isSourceUri, sentencePoolings, unknownSource } from '#model-store/reference';
 import type { CliContext } from '../cli-context.js';
 import { assertFitsMachine, factsOf } from './draft-facts.js';
 import { draftSource } from './draft-source.js';
@@ -37,14 +37,14 @@ export interface AddOptions {
  */
 export async function addModel(context: CliContext, text: string, options: AddOptions): Promise<void> {
   const source = existsSync(text) ? text : sourceFromPasted(text);
-  if (/\.(ya?ml|json)$/i.test(source)) return addManifest(context, await readManifestFile(source), options);
+  if (isManifestPath(source)) return addManifest(context, await readManifestFile(source), options);
   const draft = await draftSource(context, await chooseSource(source), {
     id: options.id,
     name: options.name,
     tier: tierOf(options.tier),
     inputPriceUsd: priceOf(options.inputPrice, '--input-price'),
     outputPriceUsd: priceOf(options.outputPrice, '--output-price'),
-    weights: weightsOf(options.weights),
+    weights: choiceOf('--weights', options.weights, weightFormats),
     contextLength: contextOf(options.context),
     purpose: choiceOf('--purpose', options.purpose, decoderPurposes),
     pooling: choiceOf('--pooling', options.pooling, sentencePoolings),
@@ -100,13 +100,6 @@ function tierOf(text: string | undefined): ModelManifest['tier'] | undefined {
   const tier = (['XS', 'S', 'M', 'L'] as const).find((each) => each === text.toUpperCase());
   if (!tier) throw new PlatformError('INVALID_REQUEST', '--tier must be XS, S, M or L.');
   return tier;
-}
-
-function weightsOf(text: string | undefined): WeightFormat | undefined {
-  if (text === undefined) return undefined;
-  const found = weightFormats.find((each) => each === text);
-  if (!found) throw new PlatformError('INVALID_REQUEST', `--weights must be one of ${weightFormats.join(', ')}.`);
-  return found;
 }
 
 function choiceOf<Choice extends string>(

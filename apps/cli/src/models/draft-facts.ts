@@ -24,7 +24,7 @@ export function factsOf({ manifest, facts }: Draft): string[] {
   return [`${manifest.id}: ${facts.summary}${context}`, ...notes, ...memory];
 }
 
-/** What one request takes with smaller weights; null where the draft has small ones. */
+/** Returns the memory of one request with smaller weights; null where the draft has small ones. */
 function describeSmaller({ decoder, smaller }: DraftFacts): string | null {
   if (decoder === null || smaller === undefined) return null;
   const sizes = smaller.map(({ weights, size }) => {

@@ -1,22 +1,11 @@
 import { PlatformError } from '#common';
-import { type Draft, draftManifest, type SourceSettings, type WeightFormat } from '#model-store';
+import { type Draft, draftManifest, type DraftOptions, type SourceSettings } from '#model-store';
 import { catalogueDraft, type CatalogueEntry } from '#model-store/catalogue';
-import type { DecoderPurpose, SentencePooling } from '#model-store/reference';
 import type { CliContext } from '../cli-context.js';
 import { baseFinder } from './adapter-base.js';
 
-export interface DraftSourceOptions {
-  id?: string;
-  name?: string;
-  tier?: 'XS' | 'S' | 'M' | 'L';
-  inputPriceUsd?: number;
-  outputPriceUsd?: number;
-  weights?: WeightFormat;
-  contextLength?: number;
-  /** Of a decoder whose files do not say it. */
-  purpose?: DecoderPurpose;
-  /** Of an embedding model whose files do not say it. */
-  pooling?: SentencePooling;
+/** The settings of a draft that an operator gives; a catalogue may know the others. */
+export interface DraftSourceOptions extends Omit<DraftOptions, 'matryoshka' | 'license' | 'constraints' | 'findBase'> {
   /** Id of the installed base of an adapter. */
   base?: string;
 }

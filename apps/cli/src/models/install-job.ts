@@ -5,7 +5,7 @@ import type { InstallationProgress, InstallerJob } from '#model-registry/install
 import { bundledManifestFolder, loadManifestFolder, type ModelManifest } from '#model-registry/manifest';
 import { pullModels, readInstalledModel, removeInstalledModel, type SourceSettings } from '#model-store';
 import { type CatalogueEntry, loadCatalogue } from '#model-store/catalogue';
-import { assertImported, importPath, parseReference, unknownSource } from '#model-store/reference';
+import { assertImported, importPath, isManifestPath, parseReference, unknownSource } from '#model-store/reference';
 import { availableProcessors } from '#platform/process';
 import { CliContext } from '../cli-context.js';
 import { requireInstalled } from './adapter-base.js';
@@ -18,21 +18,21 @@ import { readManifestFile } from './manifest-file.js';
 /** A model as the reference describes it. */
 interface DescribedModel {
   manifest: ModelManifest;
-  /** What it is and the memory it takes; empty for a model with a manifest. */
+  /** A summary of its kind and memory; empty for a model with a manifest. */
   note: string;
   /** Drafted models run a prompt before they are registered. */
   isDraft: boolean;
 }
 
-export interface InstallHooks {
+interface InstallHooks {
   /** Resolves when the installation may go on. */
   described(model: Pick<DescribedModel, 'manifest' | 'note'>): Promise<void>;
   progress(progress: InstallationProgress): void;
 }
 
 /**
- * Does what `sluice models add` and `pull` do before they register a model: inspects, downloads, verifies and converts it,
- * and runs a prompt. Knows no database. What does not run leaves nothing behind.
+ * Does what `sluice models add` and `pull` do before they register a model: inspects, downloads, verifies and converts
+ * it, and runs a prompt. Knows no database. A model that does not run leaves nothing behind.
  */
 export async function installJob(context: CliContext, job: InstallerJob, hooks: InstallHooks): Promise<ModelManifest> {
   const { config, signal } = context;
@@ -68,7 +68,7 @@ async function describe(context: CliContext, job: InstallerJob, sources: SourceS
   }
   const path = importPath(importFolder, parsed.path);
   await assertImported(importFolder, path);
-  if (!/\.(ya?ml|json)$/i.test(path)) {
+  if (!isManifestPath(path)) {
     const drafted = await draft(context, `file:${path}`, job, sources);
     // The manifest of another runner names files elsewhere.
     await assertSourcesImported(importFolder, drafted.manifest);
@@ -121,7 +121,7 @@ function hasRuntime(): boolean {
   }
 }
 
-/** On half of the processors, because models are served beside it. */
+/** Takes half of the processors, because models are served beside it. */
 async function runPrompt({ config, signal }: CliContext, id: string): Promise<void> {
   const sink = new Writable({ write: (_chunk, _encoding, done) => done() }) as unknown as NodeJS.WriteStream;
   const context = new CliContext(config, { stdout: sink, stderr: sink, signal });

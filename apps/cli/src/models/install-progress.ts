@@ -6,8 +6,8 @@ import type { ProgressReporter, PullProgress } from '#model-store';
 const reportEveryMs = 200;
 
 /**
- * Turns what a pull says of each file into what an operator wants to know: how much of the whole download is here, where
- * the manifest states the size of every file.
+ * Turns what a pull says of each file into the progress of the whole download, where the manifest states the size of
+ * every file.
  */
 export class InstallProgress implements ProgressReporter {
   private readonly doneByFile = new Map<string, number>();

@@ -1,4 +1,4 @@
-/** What of a model a search looks at. */
+/** The texts of a model that a search looks at. */
 export interface SearchedModel {
   id: string;
   name: string;
@@ -48,13 +48,13 @@ const pagesOfKinds = [
   },
 ];
 
-/** What to do about a kind that the list has no model of, or only small ones; empty for other words. */
+/** Returns advice on kinds that the list has no model of, or only small ones; empty for other words. */
 export function hintsFor(words: readonly string[]): string[] {
   const wanted = words.map((word) => word.toLowerCase());
   return pagesOfKinds.filter(({ words: known }) => known.some((word) => wanted.includes(word))).map(({ text }) => text);
 }
 
-/** What to do when no model matches. */
+/** Returns advice for a search that no model matches. */
 export function noMatch(words: readonly string[], kinds: readonly string[]): string[] {
   return [
     `No model matches. \`sluice models search\` without words lists all of them; kinds are ${kinds.join(', ')}.`,

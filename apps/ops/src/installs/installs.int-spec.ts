@@ -1,6 +1,5 @@
-import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
-import { mkdir, mkdtemp, readFile, realpath, rm, stat, symlink, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readFile, realpath, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
@@ -15,6 +14,7 @@ import {
 import { createLogger } from '#platform/logging';
 import { PrismaService } from '#platform/prisma';
 import { exampleManifest } from '#test/example-manifest';
+import { largeBytesReceived, largeGraph, largeManifest, largeWeights, publishLarge } from '#test/large-model';
 import { createMigratedDatabase, type TestDatabase } from '#test/postgres';
 import { compileProgram, runSourceArguments, sourcePath } from '#test/source-program';
 import { copyTinyDecoder } from '#test/tiny-decoders';
@@ -23,9 +23,6 @@ import { launchInstaller } from './launch-installer.js';
 
 /* Installations by real processes of the command line, into a real store. */
 
-const weights = createHash('shake256', { outputLength: 3_000_000 }).update('weights').digest();
-const commit = 'e'.repeat(40);
-const graphPath = `/owner/large/resolve/${commit}/onnx/model.onnx`;
 const modulePath = sourcePath('apps/cli/src/models/install.child.ts');
 const withinMs = 150_000;
 /** Each process loads the sources of the command line, and the first one compiles them. */
@@ -49,7 +46,7 @@ beforeAll(async () => {
   registry = new ModelRegistryService(prisma, noOnlineModels, { cacheMs: 0 });
   placements = new PlacementService(new PlacementRepository(prisma), registry);
   hub = await WeightsServer.start();
-  hub.addRepository('owner/large', commit, { 'onnx/model.onnx': weights, 'config.json': Buffer.from('{}') });
+  publishLarge(hub);
   vi.stubEnv('HF_ENDPOINT', hub.url);
   await compileProgram(modulePath);
 }, timeout);
@@ -108,24 +105,16 @@ async function untilState(id: string, state: InstallationState): Promise<Install
 
 /** A registered model of which the hub sends a part, and then nothing. */
 async function askForStalled(): Promise<string> {
-  const files = [
-    { path: 'onnx/model.onnx', bytes: weights.length },
-    { path: 'config.json', bytes: 2 },
-  ];
-  const sources = [{ uri: `hf:owner/large@${commit}`, files }];
-  await registry.upsert([exampleManifest({ id: 'large', graphFile: 'onnx/model.onnx', sources })]);
-  hub.stalls.set(graphPath, [1_000_000]);
+  await registry.upsert([largeManifest()]);
+  hub.stalls.set(largeGraph, [1_000_000]);
   return ask('large', { pool: 'local' });
 }
 
-const partial = () => join(home, 'models', '.partial-large', 'input', 'onnx', 'model.onnx.part');
-
 async function untilReceived(bytes: number): Promise<void> {
-  const received = async () => (existsSync(partial()) ? (await stat(partial())).size : 0);
-  await expect.poll(received, { timeout: withinMs }).toBe(bytes);
+  await expect.poll(() => largeBytesReceived(home), { timeout: withinMs }).toBe(bytes);
 }
 
-/** As if the process that owns it had been killed together with its child. */
+/** Leaves it as if the process that owns it had been killed together with its child. */
 async function killOwner(id: string): Promise<void> {
   await prisma.$executeRaw`
     UPDATE model_installations SET lease_token = gen_random_uuid(), leased_until = now() - interval '1 s'
@@ -163,7 +152,7 @@ describe('an installation', { timeout }, () => {
     startRunner();
     expect(await untilState(id, 'installed')).toMatchObject({ attempt: 1 });
     expect(children).toHaveLength(1);
-    expect(hub.requestsOf(graphPath)).toHaveLength(1);
+    expect(hub.requestsOf(largeGraph)).toHaveLength(1);
   });
 
   it('is resumed where its owner was killed, and what the old one does no longer counts', async () => {
@@ -177,9 +166,9 @@ describe('an installation', { timeout }, () => {
       });
     await killOwner(id);
     expect(await untilState(id, 'installed')).toMatchObject({ attempt: 2 });
-    expect(hub.requestsOf(graphPath).map(({ range }) => range)).toEqual([null, 'bytes=1000000-']);
+    expect(hub.requestsOf(largeGraph).map(({ range }) => range)).toEqual([null, 'bytes=1000000-']);
     const file = await readFile(join(home, 'models', 'large', 'onnx', 'model.onnx'));
-    expect(file.equals(weights)).toBe(true);
+    expect(file.equals(largeWeights)).toBe(true);
     expect(children).toHaveLength(2);
     await children[0]?.ended;
   });
@@ -191,11 +180,11 @@ describe('an installation', { timeout }, () => {
     expect(await repository.cancel(id)).toBe(true);
     await children[0]?.ended;
     expect(await repository.find(id)).toMatchObject({ state: 'cancelled', error: null });
-    expect((await stat(partial())).size).toBe(1_000_000);
+    expect(await largeBytesReceived(home)).toBe(1_000_000);
     expect(existsSync(join(home, 'models', '.lock-large'))).toBe(false);
     expect(await repository.retry(id)).toBe(true);
     await untilState(id, 'installed');
-    expect(hub.requestsOf(graphPath).map(({ range }) => range)).toEqual([null, 'bytes=1000000-']);
+    expect(hub.requestsOf(largeGraph).map(({ range }) => range)).toEqual([null, 'bytes=1000000-']);
   });
 
   it('waits for the next owner when its own stops in order', async () => {
@@ -251,7 +240,7 @@ describe('what an operator may name from a browser', { timeout }, () => {
   });
 
   it('is no address of this machine', async () => {
-    hub.addFile('/a.gguf', weights);
+    hub.addFile('/a.gguf', largeWeights);
     startRunner();
     const id = await ask(`${hub.url}/a.gguf`);
     expect((await untilState(id, 'failed')).error?.message).toBe('127.0.0.1 leads to an address that is not public.');

@@ -23,12 +23,12 @@ const stopWithinMs = 3_000;
 
 const maxStderr = 2_000;
 
-/** What sources of models ask for. */
+/** Secrets that sources of models ask for. */
 const secretsOfSources = ['HF_TOKEN', 'PIP_INDEX_URL'];
 
 /**
- * Starts the process of the command line that installs one model. It gets no secret but those of the sources: it opens files
- * that anybody may have made.
+ * Starts the process of the command line that installs one model. It gets no secret but those of the sources: it opens
+ * files that anybody may have made.
  */
 export function launchInstaller({ home, modulePath, execArgv = [], onStderr }: InstallerLaunch): InstallerProcess {
   const child = fork(modulePath ?? fileURLToPath(builtModule), {
@@ -42,7 +42,7 @@ export function launchInstaller({ home, modulePath, execArgv = [], onStderr }: I
     child.once('error', (error) => resolve(error.message));
     child.once('exit', (code, signal) => {
       if (code !== 0 && stderr !== '') onStderr(stderr);
-      // What it said last may still be on its way.
+      // Its last words may still be on their way.
       const finish = (): void => resolve(signal ?? `code ${code}`);
       if (child.connected) child.once('disconnect', finish);
       else finish();

@@ -4,6 +4,7 @@ import { LocalConfig } from './local.config.js';
 import { OpsConfig } from './ops.config.js';
 import { WorkerConfig } from './worker.config.js';
 import { StoresConfig } from './stores.config.js';
+import { secretNames } from './unknown-variables.js';
 import { variablesOf, type VariableDescription } from './variable.js';
 
 const apps: [name: string, title: string, configClass: new () => object][] = [
@@ -21,7 +22,7 @@ All settings are environment variables. Each process validates its own at start 
 message names every invalid variable and what is expected. An empty variable counts as not set.
 
 Secrets can be read from files: \`DATABASE_URL_FILE=/run/secrets/database-url\` sets \`DATABASE_URL\` to the contents of that
-file, without the trailing newline. The same works for ${secretNames()}. Setting both forms is an error.
+file, without the trailing newline. The same works for ${otherSecrets()}. Setting both forms is an error.
 
 \`npm start\` passes its environment to its children, except that the worker never gets \`DATABASE_URL\`. The first table lists
 the variables that several processes read (\`cli\` is the \`sluice\` command line, \`doctor\` its command \`sluice doctor --stores\`), the others those of one process.
@@ -30,9 +31,9 @@ This page is generated from the config classes in \`libs/platform/src/config\`
 (\`npx vitest run libs/platform/src/config -u\` writes it).
 `;
 
-function secretNames(): string {
-  const secrets = apps.flatMap(([, , configClass]) => variablesOf(configClass).filter(({ secret }) => secret));
-  const names = new Set(secrets.map(({ name }) => name));
+/** All but that of the example. */
+function otherSecrets(): string {
+  const names = new Set(secretNames());
   names.delete('DATABASE_URL');
   return [...names]
     .sort()

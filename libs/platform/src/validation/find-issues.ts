@@ -171,11 +171,11 @@ function collectUnknown(
   path: (string | number)[],
   issues: ErrorIssue[],
 ): void {
-  const fields = new Map(compile(type).map((field) => [field.property, field]));
+  const fields = compile(type);
   for (const [name, member] of Object.entries(value)) {
     if (issues.length >= maxIssues) return;
     if (member === null || member === undefined) continue;
-    const field = fields.get(name);
+    const field = fields.find(({ property }) => property === name);
     // Names of unknown members are the client's, so that they are cut.
     const here = [...path, field === undefined ? name.slice(0, maxNameLength) : name];
     const message = `${wirePath(here)} is not supported here`;

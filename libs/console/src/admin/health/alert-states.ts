@@ -3,11 +3,11 @@ import { type AlertName, type AlertRule, alertRules } from '#platform/metrics';
 /** A condition of an alert that holds now. */
 export interface AlertCondition {
   alert: AlertName;
-  /** What it is about, such as a model; a rule can hold for several. */
+  /** The thing that it is about, such as a model; a rule can hold for several. */
   subject: string;
   /** A sentence with the values. */
   summary: string;
-  /** How long it has held for certain, in ms. Default: nothing is known. */
+  /** The time for which it has held for certain, in ms. Default: nothing is known. */
   heldMs?: number;
 }
 
@@ -16,14 +16,17 @@ export interface JudgedAlert {
   alert: AlertName;
   summary: string;
   state: 'pending' | 'firing';
-  /** Since when it is known to hold, in ms since the epoch. */
+  /** The time since which it is known to hold, in ms since the epoch. */
   sinceMs: number;
 }
 
 /** A condition may have ended and begun anew if no page asked for longer, in ms. */
 const maxGapMs = 120_000;
 
-/** Remembers since when conditions hold, as long as a page asks for them: Prometheus evaluates its rules all the time. */
+/**
+ * Remembers since when conditions hold, as long as a page asks for them. Prometheus evaluates its rules all the time
+ * instead.
+ */
 export class AlertStates {
   private since = new Map<string, number>();
   private lookedAtMs = -Infinity;

@@ -7,14 +7,14 @@ import { alertHolds, type AlertName, alertRules } from '#platform/metrics';
 import { type Heartbeat, QueueTransport } from '#queue';
 import { type AlertCondition, AlertStates, type JudgedAlert } from './alert-states.js';
 
-/** What the rules of an installation say now. */
+/** The alerts of an installation now. */
 export interface AlertReport {
   alerts: JudgedAlert[];
   /** Alerts whose figures could not be read. */
   unknown: AlertName[];
 }
 
-/** What the transport knows about other processes and its store. */
+/** The part of the transport that knows about other processes and its store. */
 interface AlertSource {
   readonly membership: Pick<QueueTransport['membership'], 'lagMs' | 'list'>;
   readonly storeMemory: QueueTransport['storeMemory'];
@@ -150,7 +150,7 @@ function judgeAge(alert: 'SluiceLedgerNotVerified' | 'SluiceUsageNotFolded', at:
   return conditionOf(alert, [ageSeconds], { subject: '', summary: `${what} at ${at.toISOString()}.`, heldMs });
 }
 
-/** How long an age has been above the threshold of its rule, in ms: ages grow with the time. */
+/** Returns how long an age has been above the threshold of its rule, in ms: ages grow with the time. */
 function exceededMs(
   alert: 'SluiceJobsWaitLong' | 'SluiceLedgerNotVerified' | 'SluiceUsageNotFolded',
   ageSeconds: number,

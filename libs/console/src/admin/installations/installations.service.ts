@@ -35,7 +35,10 @@ export class InstallationsService {
     private readonly registry: ModelRegistryService,
   ) {}
 
-  /** Rejects with `INVALID_REQUEST` that names the field, and with `SERVICE_UNAVAILABLE` where no process installs models. */
+  /**
+   * Rejects with `INVALID_REQUEST` that names the field, and with `SERVICE_UNAVAILABLE` where no process installs
+   * models.
+   */
   async create(request: InstallModelRequest, apiKeyId: string): Promise<Installation> {
     const [installers, { bundled, open }, inventory] = await Promise.all([
       this.repository.installers(),

@@ -2,7 +2,7 @@ import { PlatformError } from '#common';
 import { isGlobalAddress } from '#egress';
 import { assertPool } from '#model-registry';
 import type { Installer, InstallationRequest } from '#model-registry/installations';
-import { importPath, type ModelReference, parseReference, unknownSource } from '#model-store/reference';
+import { importPath, isManifestPath, type ModelReference, parseReference, unknownSource } from '#model-store/reference';
 import type { InstallModelRequest } from './install-model.request.js';
 
 /** Options that a manifest states itself. */
@@ -25,7 +25,7 @@ const idForm = /^[a-z0-9][a-z0-9._-]*$/;
 const idMessage = 'id may hold a-z, 0-9, ".", "_" and "-", and starts with a letter or digit.';
 
 /** The models that are known by their id: those with a manifest, and those of the catalog. */
-export interface KnownIds {
+interface KnownIds {
   manifests: ReadonlySet<string>;
   catalog: ReadonlySet<string>;
 }
@@ -77,7 +77,7 @@ function assertBelowImportFolder(path: string, installers: readonly Installer[])
 
 function hasManifest(parsed: ModelReference, { manifests }: KnownIds): boolean {
   if (parsed.kind === 'id') return manifests.has(parsed.id);
-  return parsed.kind === 'path' && /\.(ya?ml|json)$/i.test(parsed.path);
+  return parsed.kind === 'path' && isManifestPath(parsed.path);
 }
 
 function refuseDraftOptions(options: Record<string, unknown>): void {

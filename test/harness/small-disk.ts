@@ -1,0 +1,20 @@
+import { execFileSync } from 'node:child_process';
+
+/** A file system in memory, which only root can make. It can be full, or read-only, at once. */
+export class SmallDisk {
+  private constructor(readonly folder: string) {}
+
+  /** `size`: such as `2m`. */
+  static mount(folder: string, size: string): SmallDisk {
+    execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${size},mode=755`, 'tmpfs', folder]);
+    return new SmallDisk(folder);
+  }
+
+  forbidWriting(): void {
+    execFileSync('mount', ['-o', 'remount,ro', this.folder]);
+  }
+
+  unmount(): void {
+    execFileSync('umount', [this.folder]);
+  }
+}
