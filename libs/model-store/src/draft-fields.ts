@@ -1,5 +1,5 @@
 import { basename } from 'node:path';
-import type { ModelManifest } from '#model-registry/manifest';
+import type { ModelManifest, TextConstraints } from '#model-registry/manifest';
 import type { DraftOptions } from './draft.js';
 import { type ConvertedFormats, precisionsOf, uniformFormats } from './source/converted-formats.js';
 import type { GgufDescription } from './source/gguf-description.js';
@@ -8,6 +8,9 @@ import type { GgufDescription } from './source/gguf-description.js';
 
 /** Longer contexts cost memory for every slot; an operator who needs one edits the manifest. */
 export const defaultContextLimit = 8_192;
+
+/** Requests of a drafted chat model that decode together. */
+export const chatSlots = 8;
 
 /** Number of requests whose texts may share a batch. */
 export const encoderSlots = 64;
@@ -102,4 +105,29 @@ function pageOf(uri: string): string {
   // The folders of this machine are nobody's business.
   if (scheme === undefined) return uri.startsWith('file:') ? `file:${basename(uri)}` : uri;
   return scheme === 'hf' ? `https://huggingface.co/${name}` : `https://www.npmjs.com/package/${name}`;
+}
+
+/**
+ * Returns the sampling recommended by the authors, read as the model host reads it. The api sends these defaults with
+ * requests that set none, so any other value would silently override it. Missing values are neutral.
+ */
+export function constraintsOf(generation: Record<string, unknown>): TextConstraints {
+  const temperature = generation['do_sample'] === false ? 0 : numberOr(generation['temperature'], 1);
+  const penalty = generation['repetition_penalty'];
+  return {
+    temperature: { default: temperature },
+    top_p: { default: numberOr(generation['top_p'], 1) },
+    ...(typeof penalty === 'number' ? { repetition_penalty: { default: penalty } } : {}),
+  };
+}
+
+export function numberOr(value: unknown, otherwise: number): number {
+  return typeof value === 'number' ? value : otherwise;
+}
+
+/** Returns the precision that the name of a graph states. */
+export function quantizationOf(graphFile: string): ModelManifest['capabilities']['quantization'] {
+  if (/_(q4|int4|q4f16)\.onnx$/.test(graphFile)) return 'int4';
+  if (/_(quantized|q8|int8|uint8)\.onnx$/.test(graphFile)) return 'int8';
+  return graphFile.endsWith('_fp16.onnx') ? 'fp16' : 'not-available';
 }

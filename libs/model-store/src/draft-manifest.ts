@@ -1,17 +1,22 @@
 import { basename } from 'node:path';
-import { instructionTrait, type ModelManifest, type TextConstraints, validateManifest } from '#model-registry/manifest';
+import { instructionTrait, validateManifest } from '#model-registry/manifest';
 import { PlatformError } from '#common';
 import { defaultBlockSize, linearFormat, stored, type WeightFormat } from './convert/conversion-options.js';
 import type { Draft, DraftFacts, DraftOptions } from './draft.js';
 import { draftAdapter } from './draft-adapter.js';
+import { draftExport } from './draft-export.js';
 import {
+  chatSlots,
   chooseContext,
   chooseFormats,
   commonFields,
+  constraintsOf,
   defaultContextLimit,
   encoderSlots,
   mainQuantization,
+  numberOr,
   prefixesOf,
+  quantizationOf,
   titledFields,
   truncationMembers,
 } from './draft-fields.js';
@@ -26,8 +31,8 @@ import { sourceFromPasted } from './source/pasted-source.js';
 import type { SourceSettings } from './source/source-settings.js';
 
 /**
- * Drafts a manifest for a text, embedding or rerank model. It is a starting point for the operator. Prices are those given
- * (default 0). The context is the model's own, at most 8,192 tokens. The sampling is that of `generation_config.json`.
+ * Drafts a manifest for a model of text, vectors, speech or music. It is a starting point for the operator. Prices are
+ * those given (default 0). The context is the model's own, at most 8,192 tokens. The sampling is that of `generation_config.json`.
  * A GGUF file or safetensors become weights of the same precision unless `weights` is given.
  */
 export async function draftManifest(
@@ -51,6 +56,7 @@ export async function draftManifest(
     return draftGguf(uri, found, options);
   }
   if (found.format === 'gguf-encoder') return draftGgufEncoder(uri, found, options);
+  if (found.format === 'export') return draftExport(uri, found, options);
   if (found.format === 'safetensors') {
     const { checkpoint: model, name, source } = found;
     const { poolingModel } = model;
@@ -64,9 +70,6 @@ export async function draftManifest(
   }
   return draftGraph(uri, found, options);
 }
-
-/** Requests of a drafted chat model that decode together. */
-const draftSlots = 8;
 
 function draftGraph(uri: string, found: GraphDescription, options: DraftOptions): Draft {
   const { max_position_embeddings: positions, n_positions: named } = found.config;
@@ -123,7 +126,7 @@ function draftGraph(uri: string, found: GraphDescription, options: DraftOptions)
           weightsBytes: bytes - tokenizerBytes,
           tokenizerBytes,
           config: found.config,
-          maxTokens: found.kind === 'decoder' ? draftSlots * contextLength : contextLength,
+          maxTokens: found.kind === 'decoder' ? chatSlots * contextLength : contextLength,
         },
       },
     },
@@ -193,7 +196,7 @@ function decoderFacts(found: GgufDescription, { kind, formats, contextLength }: 
     weightsBytes: convertedBytes(found, formats, contextLength),
     decoder: {
       size: decoderSize(found, formats, contextLength),
-      use: { slots: draftSlots, contextLength, cacheTokens: draftSlots * contextLength },
+      use: { slots: chatSlots, contextLength, cacheTokens: chatSlots * contextLength },
     },
   };
 }
@@ -216,7 +219,7 @@ function decoderFields(contextLength: number, names: string) {
     family: 'decoder',
     contextLength,
     maxCompletionTokens: contextLength,
-    slots: draftSlots,
+    slots: chatSlots,
     ...(followsInstructions(names) ? { traits: { [instructionTrait]: draftRank } } : {}),
   };
 }
@@ -243,28 +246,4 @@ function encoderMembers({ config, sentence }: GraphDescription, positions: numbe
     maxInputTokens: positions - offset,
     ...truncationMembers(stored ?? matryoshka),
   };
-}
-
-/**
- * Returns the sampling recommended by the authors, read as the model host reads it. The api sends these defaults with
- * requests that set none, so any other value would silently override it. Missing values are neutral.
- */
-function constraintsOf(generation: Record<string, unknown>): TextConstraints {
-  const temperature = generation['do_sample'] === false ? 0 : numberOr(generation['temperature'], 1);
-  const penalty = generation['repetition_penalty'];
-  return {
-    temperature: { default: temperature },
-    top_p: { default: numberOr(generation['top_p'], 1) },
-    ...(typeof penalty === 'number' ? { repetition_penalty: { default: penalty } } : {}),
-  };
-}
-
-function numberOr(value: unknown, otherwise: number): number {
-  return typeof value === 'number' ? value : otherwise;
-}
-
-function quantizationOf(graphFile: string): ModelManifest['capabilities']['quantization'] {
-  if (/_(q4|int4|q4f16)\.onnx$/.test(graphFile)) return 'int4';
-  if (/_(quantized|q8|int8|uint8)\.onnx$/.test(graphFile)) return 'int8';
-  return graphFile.endsWith('_fp16.onnx') ? 'fp16' : 'not-available';
 }

@@ -26,6 +26,8 @@ export interface CheckOptions extends CheckHostOptions {
   maxTokens: string;
   /** Path of the output image; default: named after the model, in the current folder. */
   output?: string;
+  /** Path of a recording, for transcription models. */
+  audio?: string;
   /** Measures the perplexity instead, on this text, and against another installed model. */
   perplexity?: boolean;
   text?: string;

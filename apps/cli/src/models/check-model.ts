@@ -10,6 +10,7 @@ import { checkImage, isImageFamily } from './check-image.js';
 import { checkPerplexity } from './check-perplexity.js';
 import { checkRerank } from './check-rerank.js';
 import { checkText } from './check-text.js';
+import { checkTranscription } from './check-transcription.js';
 import { findKnownModel } from './known-models.js';
 
 /**
@@ -42,10 +43,17 @@ export async function checkInstalled(
   if (manifest.type === 'text') return await checkText(context, installed, options);
   if (manifest.type === 'embedding') return await checkEmbedding(context, installed, options);
   if (manifest.type === 'rerank') return await checkRerank(context, installed, options);
+  if (options.audio !== undefined && manifest.type !== 'asr') {
+    throw new PlatformError(
+      'INVALID_REQUEST',
+      `--audio is for transcription models; ${manifest.id} is of type ${manifest.type}.`,
+    );
+  }
+  if (manifest.type === 'asr') return await checkTranscription(context, installed, options);
   if (manifest.type === 'music') return await checkMusic(context, installed, options);
   if (manifest.family === videoFamily) return await checkVideo(context, installed, options);
   if (isImageFamily(manifest.family)) return await checkImage(context, installed, options);
-  const message = `${manifest.id} (${manifest.type}, family ${manifest.family}) cannot be checked: only text, embedding, rerank, image, music and text-to-video models can.`;
+  const message = `${manifest.id} (${manifest.type}, family ${manifest.family}) cannot be checked: only text, embedding, rerank, transcription, image, music and text-to-video models can.`;
   throw new PlatformError('INVALID_MODEL', message);
 }
 

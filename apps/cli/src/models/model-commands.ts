@@ -73,8 +73,11 @@ function addWeightCommands(models: Command, context: CliContext): void {
     );
   models
     .command('check <id>')
-    .description('load an installed model in a host of its own and run a prompt, an image, some music or a video')
+    .description(
+      'load an installed model in a host of its own and run a prompt, an image, a recording, some music or a video',
+    )
     .option('--prompt <text>', 'prompt to run', 'Once upon a time')
+    .option('--audio <file>', 'recording of at most 30 s for a transcription model')
     .option('--output <file>', 'output file of generated media; default: <id>.png or <id>.wav in this folder')
     .option('--perplexity', 'measure how well a text model predicts a text instead')
     .option('--text <file>', 'text for --perplexity; default: a story of a thousand words')

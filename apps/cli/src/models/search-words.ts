@@ -35,12 +35,15 @@ export function matchesWords(model: SearchedModel, words: readonly string[]): bo
 const pagesOfKinds = [
   {
     words: ['vision', 'vlm', 'vl', 'multimodal'],
-    text: 'Models that read images in chats run from a manifest: docs/guides/vision.md.',
+    text: 'Models that read images in chats are added from their ONNX exports: docs/guides/vision.md.',
   },
-  { words: ['music', 'musicgen'], text: 'Models that make music run from a manifest: models/README.md.' },
+  {
+    words: ['music', 'musicgen'],
+    text: 'MusicGen models are added from their ONNX exports: docs/operate/models.md#models-of-several-graphs.',
+  },
   {
     words: ['whisper', 'transcription', 'speech', 'asr'],
-    text: 'Larger Whisper models run from a manifest like models/whisper-tiny.yaml.',
+    text: 'Larger Whisper models are added from their ONNX exports: docs/operate/models.md#models-of-several-graphs.',
   },
   {
     words: ['diffusion', 'sdxl', 'text-to-image'],

@@ -8,7 +8,7 @@ const keyLifetimeMs = 600_000;
 /** Calls the model as a client would, with a key that is revoked afterwards, and prints how to call it. */
 export async function tryThroughApi(context: CliContext, manifest: ModelManifest, baseUrl: string): Promise<void> {
   const call = callOf(manifest);
-  if (call === null) return;
+  if (call === null) return sayServing(context, manifest, baseUrl);
   const accounts = await context.requireAccounts();
   const [account] = await accounts.listAccounts();
   if (account === undefined) return context.next('sluice accounts create <name>');
@@ -28,6 +28,16 @@ export async function tryThroughApi(context: CliContext, manifest: ModelManifest
   context.output.line(
     `  curl ${baseUrl}/${call.path} -H "Authorization: Bearer $SLUICE_API_KEY" -H 'content-type: application/json' \\\n` +
       `    -d '${JSON.stringify({ model: manifest.id, ...call.example })}'`,
+  );
+}
+
+/** A model without a small request of its own: a worker has loaded it, which ran every graph. */
+function sayServing({ output }: CliContext, { id, type }: ModelManifest, baseUrl: string): void {
+  output.line(`${id}: loaded by a worker`);
+  if (type !== 'asr') return;
+  output.line('Call it with one of your keys:');
+  output.line(
+    `  curl ${baseUrl}/audio/transcriptions -H "Authorization: Bearer $SLUICE_API_KEY" -F file=@speech.wav -F model=${id}`,
   );
 }
 

@@ -36,6 +36,7 @@ export async function checkCatalogueEntry(entry: CatalogueEntry, settings: Sourc
 
 function differences(entry: CatalogueEntry, found: SourceDescription): string[] {
   if (found.format === 'lora') return ['its source is an adapter'];
+  if (found.format === 'export') return [`its source is a model of the family ${found.exported.family}`];
   if (found.format === 'onnx') return encoderDifferences(entry, found);
   if (found.format === 'gguf-encoder') {
     const { architecture, license, parameters } = found.encoder;

@@ -8,6 +8,7 @@ import { filesBelowFolder, filesOfFolder, type ModelFiles } from '../convert/saf
 import { describeAdapter, holdsAdapter, isAdapterFile } from './adapter-description.js';
 import { chooseGguf, type ChosenGguf } from './choose-gguf.js';
 import { describeGgufContent, titleOf } from './gguf-encoder-description.js';
+import { describeExport } from './exported-model.js';
 import {
   convertedEncoder,
   holdsEncoderWeights,
@@ -142,6 +143,11 @@ async function describeFolder(
   if (holdsCheckpoint(paths)) return describeCheckpointFolder(folder, files, { choice, where });
   requireGraph(paths, 'decoder', folder);
   const config = await readJson(folder, 'config.json');
+  const exported = await describeExport(files, config, where);
+  if (exported !== null) {
+    const source = { uri: `file:${folder}`, files: await sizedFiles(folder, exported.paths) };
+    return { format: 'export', source, name: lastPart(folder.split(sep).join('/')), exported, license: null };
+  }
   const kind = kindOf(config, folder);
   const graphFile = requireGraph(paths, kind, folder);
   const generation = 'generation_config.json';

@@ -11,6 +11,7 @@ import { chooseGguf, type ChosenGguf, isGgufModel } from './choose-gguf.js';
 import { FileHead, HeadBudget } from './file-head.js';
 import { describeGgufContent, type GgufContent } from './gguf-encoder-description.js';
 import { convertedEncoder, holdsEncoderWeights, isEncoderFile, readSentencePrompts } from './encoder-weights.js';
+import { describeExport } from './exported-model.js';
 import { selectHubFiles } from './hub-files.js';
 import { hubFile, listRepository, pin, type HubRepository } from './hub.source.js';
 import { describeLocal } from './describe-local.js';
@@ -27,7 +28,8 @@ import { ggufNameOf } from './web-file-name.js';
 import { fetchWebText } from './web-request.js';
 
 const generationFile = 'generation_config.json';
-const readFiles = /^(?:config|generation_config|config_sentence_transformers|modules|\d+_\w+\/config)\.json$/;
+const readFiles =
+  /^(?:config|generation_config|preprocessor_config|processor_config|config_sentence_transformers|modules|\d+_\w+\/config)\.json$/;
 
 /**
  * Inspects a source without a manifest: `hf:<repository>[@revision][:file.gguf]`,
@@ -81,10 +83,16 @@ async function describeHub(
   const config = await readHubJson(pinned, 'config.json', settings);
   if (holdsEncoderWeights(paths, config)) return describeHubEncoder(pinned, { paths, entries, config }, request);
   if (holdsCheckpoint(paths)) return describeHubCheckpoint(pinned, entries, request);
+  const hubFiles = filesOfHub(pinned, entries, settings);
+  const exported = await describeExport(hubFiles, config, `hf:${name}`);
+  if (exported !== null) {
+    const wanted = exported.paths.map((path) => ({ path }));
+    const source = { uri: `hf:${name}@${pinned.revision}`, files: selectHubFiles(wanted, entries, name) };
+    return { format: 'export', source, name: lastPart(name), exported, license: null };
+  }
   const kind = kindOf(config, `hf:${name}`);
   const graphFile = requireGraph(paths, kind, `hf:${name}`);
   const hasGeneration = entries.some(({ path }) => path === generationFile);
-  const hubFiles = filesOfHub(pinned, entries, settings);
   const sentence = await describeSentence(hubFiles, { where: `hf:${name}`, choice: request.choice, kind });
   const prompts = await readSentencePrompts(paths, (path) => readHubJson(pinned, path, settings));
   return {
@@ -200,6 +208,14 @@ async function describeNpm(
   // Without a graph there is often no configuration either; a missing graph is the better message.
   requireGraph(paths, 'decoder', `npm:${spec}`);
   const config = parseJson(texts.get('config.json') ?? '', 'config.json', `npm:${spec}`);
+  const license = licenseOf(manifest);
+  const listing = { ...filesOfTexts(texts), names: new Set(paths) };
+  const exported = await describeExport(listing, config, `npm:${spec}`);
+  if (exported !== null) {
+    const wanted = files.filter(({ path }) => exported.paths.includes(path));
+    const source = { uri: `npm:${spec}`, integrity: manifest._integrity, files: wanted };
+    return { format: 'export', source, name: lastPart(pack.name), exported, license };
+  }
   const kind = kindOf(config, `npm:${spec}`);
   const graphFile = requireGraph(paths, kind, `npm:${spec}`);
   const wanted = files.filter(({ path }) => path.startsWith(graphFile) || isConfiguration(path));
@@ -213,7 +229,7 @@ async function describeNpm(
     sentence: await describeSentence(filesOfTexts(texts), { where: `npm:${spec}`, choice, kind }),
     prompts: await readSentencePrompts(paths, async (path) => parseJson(texts.get(path) ?? '{}', path, `npm:${spec}`)),
     generation: parseJson(texts.get(generationFile) ?? '{}', generationFile, `npm:${spec}`),
-    license: licenseOf(manifest),
+    license,
   };
 }
 

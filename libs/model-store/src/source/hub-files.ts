@@ -62,6 +62,6 @@ export function chooseHubGraph(paths: readonly string[], kind: GraphKind = 'deco
 }
 
 /** Returns the graph file and its external data files: `model.onnx_data`, `model.onnx_data_1`, `model.onnx.data`. */
-function isPartOf(path: string, graph: string): boolean {
+export function isPartOf(path: string, graph: string): boolean {
   return path === graph || path.startsWith(`${graph}_data`) || path === `${graph}.data`;
 }

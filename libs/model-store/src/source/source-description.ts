@@ -1,5 +1,6 @@
 import type { ManifestSource } from '#model-registry/manifest';
 import type { AdapterDescription } from './adapter-description.js';
+import type { ExportedModel } from './exported-model.js';
 import type { GgufDescription } from './gguf-description.js';
 import type { GgufEncoderDescription } from './gguf-encoder-description.js';
 import type { SafetensorsDescription } from './safetensors-description.js';
@@ -8,7 +9,12 @@ import type { EncoderSentence } from './pooling-model.js';
 
 /** Content of a repository, package, folder or file, for the manifest of a new model. */
 export type SourceDescription =
-  GraphDescription | GgufSourceDescription | GgufEncoderSource | CheckpointDescription | AdapterDescription;
+  | GraphDescription
+  | ExportSourceDescription
+  | GgufSourceDescription
+  | GgufEncoderSource
+  | CheckpointDescription
+  | AdapterDescription;
 
 interface AnyDescription {
   /** Pinned: an exact commit or SRI, with sizes and sha256 if the source states them. */
@@ -35,6 +41,13 @@ export interface GgufEncoderSource extends AnyDescription {
 export interface CheckpointDescription extends AnyDescription {
   format: 'safetensors';
   checkpoint: SafetensorsDescription;
+}
+
+/** A model of several graphs in the transformers.js layout. */
+export interface ExportSourceDescription extends AnyDescription {
+  format: 'export';
+  exported: ExportedModel;
+  license: string | null;
 }
 
 /** A model in the transformers.js layout. */

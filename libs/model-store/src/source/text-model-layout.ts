@@ -1,5 +1,5 @@
 import { jsonFault } from '../convert/invalid-file.js';
-import { servedByManifest } from '../convert/other-families.js';
+import { addedAsExport } from '../convert/exported-families.js';
 import { chooseHubGraph, configurationFiles, type GraphKind } from './hub-files.js';
 import { pullError } from './pull-error.js';
 
@@ -41,7 +41,7 @@ export function kindOf(config: Record<string, unknown>, where: string): GraphKin
   if (encoderArchitecture.test(architecture)) return 'encoder';
   if (architecture.endsWith('ForSequenceClassification') && hasOneClass(config)) return 'cross-encoder';
   const runs = 'decoders (…ForCausalLM), encoders (such as BertModel) and classifiers with one class (rerankers)';
-  const instead = servedByManifest(architecture);
+  const instead = addedAsExport(architecture);
   const hint = instead === null ? '' : ` However, ${instead}.`;
   throw pullError(`${where} has a ${architecture.slice(0, 80)}; of text models, ${runs} can be added.${hint}`);
 }

@@ -1,5 +1,5 @@
 import { invalidFile } from '../invalid-file.js';
-import { servedByManifest } from '../other-families.js';
+import { addedAsExport } from '../exported-families.js';
 import { attentionOnlyGranite, ernieExperts, graniteScales, type HubParameterValues } from './family-settings.js';
 import type { HubConfig } from './hub-config.js';
 import { type LayerKinds, lfm2, qwen35, qwen35moe } from './hub-state-architectures.js';
@@ -403,7 +403,7 @@ export function findHubArchitecture(config: HubConfig): HubArchitecture {
   const found = Object.hasOwn(hubArchitectures, name) ? hubArchitectures[name] : undefined;
   if (found !== undefined) return found.byInnerType?.[innerType(config, found)] ?? found;
   const known = Object.keys(hubArchitectures).join(', ');
-  const instead = servedByManifest(name);
+  const instead = addedAsExport(name);
   const hint = instead === null ? '' : `. However, ${instead}`;
   throw invalidFile('config.json', `its architecture is ${name.slice(0, 80)}; ${known} are converted${hint}`);
 }

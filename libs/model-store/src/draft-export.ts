@@ -1,0 +1,171 @@
+import { basename } from 'node:path';
+import { PlatformError } from '#common';
+import { type ManifestSource, validateManifest } from '#model-registry/manifest';
+import type { Draft, DraftOptions } from './draft.js';
+import { chatSlots, commonFields, constraintsOf, defaultContextLimit, quantizationOf } from './draft-fields.js';
+import { imageTokensOf } from './image-tokens.js';
+import type { ExportFamily } from './source/exported-model.js';
+import type { ExportSourceDescription } from './source/source-description.js';
+
+/** Options of `models add` that exports of several graphs leave nothing to decide for. */
+const meaningless: Readonly<Record<ExportFamily, Readonly<Partial<Record<keyof DraftOptions, string>>>>> = {
+  'vision-language': {
+    weights: '--weights',
+    purpose: '--purpose',
+    pooling: '--pooling',
+    matryoshka: '--matryoshka',
+  },
+  musicgen: perDuration(),
+  whisper: perDuration(),
+};
+
+function perDuration() {
+  return {
+    weights: '--weights',
+    contextLength: '--context',
+    purpose: '--purpose',
+    pooling: '--pooling',
+    matryoshka: '--matryoshka',
+    inputPriceUsd: '--input-price',
+    outputPriceUsd: '--output-price',
+  };
+}
+
+/** Concurrent recordings. They are transcribed in turn, one window at a time. */
+const recordingSlots = 4;
+
+/** Voice activity detection, which trims silence before recognition. */
+const voiceActivity: ManifestSource = {
+  uri: 'npm:@ricky0123/vad-web@0.0.31',
+  integrity: 'sha512-ePVq8TvB21sdHSxVMZOEIf9JVa7MAYpaIaNXeGgsPOiMCN8xbPCdF2LS5aYj7VRR3ZxzutedgV9ZplV65IA1Fg==',
+  files: [
+    {
+      path: 'dist/silero_vad_v5.onnx',
+      as: 'silero_vad.onnx',
+      bytes: 2_327_524,
+      sha256: '2623a2953f6ff3d2c1e61740c6cdb7168133479b267dfef114a4a3cc5bdd788f',
+    },
+  ],
+};
+
+const free = { usd: 0, diem: 0 };
+const maxMusicSeconds = 30;
+
+/**
+ * Drafts a manifest for an export of several graphs: Whisper, a model that reads images, or MusicGen. Fails with
+ * `INVALID_REQUEST` for options that would change nothing.
+ */
+export function draftExport(uri: string, found: ExportSourceDescription, options: DraftOptions): Draft {
+  const { exported, source } = found;
+  const { family, graphFile, familyOptions, config } = exported;
+  refuseMeaningless(family, options, uri);
+  refuseStereo(config, uri);
+  const bytes = source.files.reduce((sum, file) => sum + (file.bytes ?? 0), 0);
+  const tokenizerBytes = source.files.find(({ path }) => basename(path) === 'tokenizer.json')?.bytes ?? 0;
+  const common = {
+    ...commonFields(uri, found.name, { bytes, license: found.license }, options),
+    sources: [source],
+    converter: { kind: 'none' },
+    family,
+    familyOptions,
+    graphFile,
+  };
+  const manifest = validateManifest({ ...common, ...kinds[family](found, options) }, uri);
+  const contextLength = manifest.contextLength ?? 0;
+  const graphs = [graphFile, ...Object.values(familyOptions)].map((path) => basename(path)).join(', ');
+  return {
+    manifest,
+    facts: {
+      summary: `${String(config['model_type'])}, ONNX graphs ${graphs}`,
+      weightsBytes: bytes,
+      decoder: null,
+      family: {
+        contextLength,
+        size: {
+          family,
+          weightsBytes: bytes - tokenizerBytes,
+          tokenizerBytes,
+          config,
+          maxTokens: (manifest.slots ?? 1) * contextLength,
+        },
+      },
+    },
+  };
+}
+
+function refuseMeaningless(family: ExportFamily, options: DraftOptions, uri: string): void {
+  for (const [name, flag] of Object.entries(meaningless[family])) {
+    if (options[name as keyof DraftOptions] === undefined) continue;
+    throw new PlatformError('INVALID_REQUEST', `${flag} changes nothing for ${uri}, a model of the family ${family}.`);
+  }
+}
+
+function refuseStereo(config: Record<string, unknown>, uri: string): void {
+  const { audio_channels: channels } = (config['decoder'] ?? {}) as Record<string, unknown>;
+  if (channels !== 2) return;
+  throw new PlatformError('INVALID_MODEL', `${uri} generates stereo, and only mono models of MusicGen are supported.`);
+}
+
+const kinds: Readonly<Record<ExportFamily, (found: ExportSourceDescription, options: DraftOptions) => object>> = {
+  'vision-language': visionFields,
+  musicgen: musicFields,
+  whisper: transcriptionFields,
+};
+
+function transcriptionFields({ source, exported }: ExportSourceDescription): object {
+  return {
+    type: 'asr',
+    sources: [source, voiceActivity],
+    familyOptions: { ...exported.familyOptions, voiceActivityFile: 'silero_vad.onnx' },
+    slots: recordingSlots,
+    capabilities: { supportsAudioInput: true, quantization: quantizationOf(exported.graphFile) },
+    pricing: { per_audio_second: free },
+  };
+}
+
+function musicFields({ exported }: ExportSourceDescription): object {
+  return {
+    type: 'music',
+    capabilities: { quantization: quantizationOf(exported.graphFile) },
+    kindMembers: {
+      supports_lyrics: false,
+      supports_force_instrumental: true,
+      min_duration: 1,
+      max_duration: maxMusicSeconds,
+      default_duration: 10,
+      supported_formats: ['mp3', 'wav', 'flac'],
+      default_format: 'mp3',
+      prompt_character_limit: 1_000,
+    },
+    pricing: { generation: free },
+  };
+}
+
+function visionFields({ exported }: ExportSourceDescription, options: DraftOptions): object {
+  const { config, generation, graphFile, familyOptions } = exported;
+  const contextLength = Math.min(options.contextLength ?? defaultContextLimit, positionsOf(config));
+  const isSingle = config['model_type'] === 'llava';
+  return {
+    type: 'text',
+    familyOptions: { ...familyOptions, ...imageTokensOf(exported) },
+    contextLength,
+    maxCompletionTokens: contextLength,
+    slots: chatSlots,
+    capabilities: {
+      supportsVision: true,
+      supportsMultipleImages: !isSingle,
+      ...(!isSingle && { maxImages: 4 }),
+      supportsVideoInput: true,
+      supportsLogProbs: true,
+      quantization: quantizationOf(graphFile),
+    },
+    constraints: options.constraints ?? constraintsOf(generation),
+  };
+}
+
+/** Older files name the members of the language model beside the others. */
+function positionsOf(config: Record<string, unknown>): number {
+  const text = (config['text_config'] ?? config) as Record<string, unknown>;
+  const positions = Number(text['max_position_embeddings']);
+  return Number.isSafeInteger(positions) && positions > 0 ? positions : 2_048;
+}
