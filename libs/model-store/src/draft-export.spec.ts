@@ -131,6 +131,59 @@ describe('the draft of an export of several graphs', () => {
     await expect(draft(source)).rejects.toMatchObject({ code: 'INVALID_MODEL' });
   });
 
+  const pipelineParts = ['text_encoder', 'unet', 'vae_decoder'];
+
+  /** Adds a pipeline with graphs in these folders. */
+  function addPipeline(className: string, parts: readonly string[] = pipelineParts, name = 'team/Painter'): string {
+    const graphs = parts.flatMap((part) => [`${part}/model.onnx`, `${part}/config.json`]);
+    server.addRepository(name, commit, {
+      'model_index.json': json({ _class_name: className }),
+      'scheduler/scheduler_config.json': json({}),
+      'tokenizer/vocab.json': json({}),
+      'tokenizer/merges.txt': Buffer.from(''),
+      'unet/model.onnx_data': graph,
+      'unet/diffusion_pytorch_model.safetensors': graph,
+      ...Object.fromEntries(graphs.map((path) => [path, path.endsWith('.json') ? json({}) : graph])),
+    });
+    return `hf:${name}`;
+  }
+
+  it('is an image model, for a pipeline of the diffusers layout', async () => {
+    const { manifest, facts } = await draft(addPipeline('ORTStableDiffusionPipeline'));
+    expect(manifest).toMatchObject({
+      type: 'image',
+      family: 'stable-diffusion',
+      graphFile: 'unet/model.onnx',
+      familyOptions: { guidance: 7.5 },
+      constraints: { steps: { default: 20, max: 50 } },
+    });
+    const paths = manifest.sources[0]?.files.map(({ path }) => path);
+    expect(paths).toEqual(expect.arrayContaining(['model_index.json', 'unet/model.onnx_data', 'tokenizer/merges.txt']));
+    expect(paths).not.toContain('unet/diffusion_pytorch_model.safetensors');
+    expect(facts.summary).toBe('ORTStableDiffusionPipeline, ONNX graphs unet/model.onnx');
+  });
+
+  it.each([
+    ['StableDiffusionXLPipeline', 'team/sdxl-turbo', { guidance: 0, steps: { default: 1, max: 4 } }],
+    ['LatentConsistencyModelPipeline', 'team/Dreamer', { guidance: 8.5, steps: { default: 4, max: 8 } }],
+  ])('draws in few steps as a %s of %s', async (className, name, { guidance, steps }) => {
+    const { manifest } = await draft(addPipeline(className, [...pipelineParts, 'text_encoder_2'], name));
+    expect(manifest).toMatchObject({ familyOptions: { guidance }, constraints: { steps } });
+  });
+
+  it('is a video model, for text to video', async () => {
+    const { manifest } = await draft(addPipeline('TextToVideoSDPipeline'));
+    expect(manifest).toMatchObject({ type: 'video', family: 'text-to-video-sd', kindMembers: { frame_rates: [8] } });
+  });
+
+  it.each([
+    [['unet', 'vae_decoder'], 'StableDiffusionPipeline', 'holds no graph text_encoder/model.onnx'],
+    [pipelineParts, 'StableDiffusionXLPipeline', 'holds no graph text_encoder_2/model.onnx'],
+    [pipelineParts, 'FluxPipeline', 'holds a FluxPipeline; of pipelines, Stable Diffusion 1, 2 and XL'],
+  ])('is refused with %j for a %s: it %s', async (parts, className, reason) => {
+    await expect(draft(addPipeline(className, parts))).rejects.toThrow(reason);
+  });
+
   it('names the graph that is missing', async () => {
     const source = addExport(['decoder_model_merged.onnx', 'vision_encoder.onnx'], { model_type: 'llava' });
     await expect(draft(source)).rejects.toThrow(

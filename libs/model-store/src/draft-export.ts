@@ -15,11 +15,14 @@ const meaningless: Readonly<Record<ExportFamily, Readonly<Partial<Record<keyof D
     pooling: '--pooling',
     matryoshka: '--matryoshka',
   },
-  musicgen: perDuration(),
-  whisper: perDuration(),
+  musicgen: withoutTokens(),
+  'stable-diffusion': withoutTokens(),
+  'text-to-video-sd': withoutTokens(),
+  whisper: withoutTokens(),
 };
 
-function perDuration() {
+/** Options of models that read and write no tokens. */
+function withoutTokens() {
   return {
     weights: '--weights',
     contextLength: '--context',
@@ -52,8 +55,8 @@ const free = { usd: 0, diem: 0 };
 const maxMusicSeconds = 30;
 
 /**
- * Drafts a manifest for an export of several graphs: Whisper, a model that reads images, or MusicGen. Fails with
- * `INVALID_REQUEST` for options that would change nothing.
+ * Drafts a manifest for an export of several graphs: Whisper, a model that reads images, MusicGen, or a pipeline that
+ * draws. Fails with `INVALID_REQUEST` for options that would change nothing.
  */
 export function draftExport(uri: string, found: ExportSourceDescription, options: DraftOptions): Draft {
   const { exported, source } = found;
@@ -72,11 +75,12 @@ export function draftExport(uri: string, found: ExportSourceDescription, options
   };
   const manifest = validateManifest({ ...common, ...kinds[family](found, options) }, uri);
   const contextLength = manifest.contextLength ?? 0;
-  const graphs = [graphFile, ...Object.values(familyOptions)].map((path) => basename(path)).join(', ');
+  const isPipeline = Object.keys(familyOptions).length === 0;
+  const graphs = [graphFile, ...Object.values(familyOptions)].map((path) => (isPipeline ? path : basename(path)));
   return {
     manifest,
     facts: {
-      summary: `${String(config['model_type'])}, ONNX graphs ${graphs}`,
+      summary: `${String(config['model_type'])}, ONNX graphs ${graphs.join(', ')}`,
       weightsBytes: bytes,
       decoder: null,
       family: {
@@ -109,6 +113,8 @@ function refuseStereo(config: Record<string, unknown>, uri: string): void {
 const kinds: Readonly<Record<ExportFamily, (found: ExportSourceDescription, options: DraftOptions) => object>> = {
   'vision-language': visionFields,
   musicgen: musicFields,
+  'stable-diffusion': imageFields,
+  'text-to-video-sd': videoFields,
   whisper: transcriptionFields,
 };
 
@@ -138,6 +144,41 @@ function musicFields({ exported }: ExportSourceDescription): object {
       prompt_character_limit: 1_000,
     },
     pricing: { generation: free },
+  };
+}
+
+/** Settings of models that are trained to draw in few steps; publishers say so in the name, or by the class. */
+const fewSteps: readonly { pattern: RegExp; guidance: number; steps: { default: number; max: number } }[] = [
+  { pattern: /LatentConsistency|\blcm\b/i, guidance: 8.5, steps: { default: 4, max: 8 } },
+  { pattern: /turbo/i, guidance: 0, steps: { default: 1, max: 4 } },
+];
+
+function imageFields({ exported, name }: ExportSourceDescription): object {
+  const names = `${String(exported.config['model_type'])} ${name}`;
+  const found = fewSteps.find(({ pattern }) => pattern.test(names));
+  const { guidance, steps } = found ?? { guidance: 7.5, steps: { default: 20, max: 50 } };
+  return {
+    type: 'image',
+    familyOptions: { guidance },
+    constraints: { promptCharacterLimit: 1_500, steps, widthHeightDivisor: 8 },
+    pricing: { generation: free, upscale: { '2x': free, '4x': free } },
+  };
+}
+
+function videoFields(): object {
+  return {
+    type: 'video',
+    familyOptions: { steps: 25, guidance: 9, sizeDivisor: 64 },
+    constraints: {
+      model_type: 'text-to-video',
+      aspect_ratios: ['1:1', '16:9', '9:16'],
+      resolutions: ['256p'],
+      durations: ['2s'],
+      audio: false,
+      audio_configurable: false,
+    },
+    kindMembers: { supported_inputs: ['negative_prompt', 'seed'], frame_rates: [8] },
+    pricing: { per_second: free },
   };
 }
 

@@ -17,7 +17,8 @@ const wordsOfKind: Readonly<Record<string, string>> = {
   rerank: 'reranker reranking rag retrieval',
   tts: 'speech voice audio text-to-speech',
   asr: 'speech audio stt speech-to-text transcription',
-  image: 'photo vision text-to-image',
+  vision: 'text llm instruct vlm vl multimodal images',
+  image: 'photo text-to-image',
   inpaint: 'image photo background edit',
   upscale: 'image photo super-resolution upscaling',
   video: 'movie animation',
@@ -31,7 +32,7 @@ export function matchesWords(model: SearchedModel, words: readonly string[]): bo
   return words.every((word) => text.includes(word.toLowerCase()));
 }
 
-/** Kinds that no model of the list has, and where one is described. */
+/** Kinds of which more can be added than the list has, and where that is described. */
 const pagesOfKinds = [
   {
     words: ['vision', 'vlm', 'vl', 'multimodal'],
@@ -47,7 +48,7 @@ const pagesOfKinds = [
   },
   {
     words: ['diffusion', 'sdxl', 'text-to-image'],
-    text: 'Stable Diffusion models run from a manifest: models/README.md.',
+    text: 'Stable Diffusion models are added from their ONNX exports: docs/operate/models.md#models-of-several-graphs.',
   },
 ];
 

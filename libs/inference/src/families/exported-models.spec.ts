@@ -4,6 +4,8 @@ import { FamilyRun } from '../../../../test/conformance/families/family-run.js';
 import { draftManifest } from '#model-store';
 import type { EngineLoader, HostLoadOptions } from '../contract/engine-loader.js';
 import { loadMusicgenFamily } from './musicgen/musicgen.family.js';
+import { loadStableDiffusionFamily } from './stable-diffusion/stable-diffusion.family.js';
+import { loadTextToVideoFamily } from './text-to-video-sd/text-to-video-sd.family.js';
 import { loadVisionLanguageFamily } from './vision-language/vision-language.family.js';
 
 /* Exports of several graphs: what `models add` drafts for them is loaded as it is. */
@@ -42,6 +44,16 @@ describe.each(['tiny-idefics3', 'tiny-llava'])('the draft of a model with tiles 
       code: 'INVALID_MODEL',
       param: `familyOptions.${option}`,
     });
+  });
+});
+
+describe.each([
+  ['stable-diffusion/__fixtures__/tiny', loadStableDiffusionFamily],
+  ['stable-diffusion/__fixtures__/tiny-xl', loadStableDiffusionFamily],
+  ['text-to-video-sd/__fixtures__/tiny', loadTextToVideoFamily],
+])('the draft of a pipeline: %s', (fixture, loader) => {
+  it('loads', async () => {
+    expect(await load(loader, await draftedOptions(fixture))).toBe(true);
   });
 });
 

@@ -12,6 +12,8 @@ const entries = await loadCatalogue();
 const encoders = ['bert', 'xlm-roberta', 'mpnet', 'nomic_bert', 'modernbert', 'new'];
 /** Decoders that are embedding models or rerankers. */
 const decoders = ['qwen3', 'gemma3_text'];
+/** Models of several graphs. */
+const exported = ['idefics3', 'llava', 'musicgen', 'qwen2_vl', 'smolvlm', 'whisper'];
 const fields = [
   'id',
   'name',
@@ -54,7 +56,11 @@ describe('the catalogue of open models', () => {
     expect(parseSourceUri(repository ?? entry.source)).toMatchObject({ kind: 'hf' });
     const isDecoder = ['chat', 'reasoning', 'code'].includes(entry.purpose);
     expect(
-      Object.keys(isDecoder ? architectures : Object.fromEntries([...encoders, ...decoders].map((name) => [name, 1]))),
+      Object.keys(
+        isDecoder
+          ? architectures
+          : Object.fromEntries([...encoders, ...decoders, ...exported].map((name) => [name, 1])),
+      ),
     ).toContain(entry.architecture);
     expect([entry.cache?.length, typeof entry.sampling]).toEqual(isDecoder ? [3, 'object'] : [undefined, 'undefined']);
   });

@@ -5,7 +5,16 @@ import { bundledManifestFolder, type TextConstraints, type ToolStyleName } from 
 import type { DraftOptions } from '../draft.js';
 import type { WeightFormat } from '../convert/conversion-options.js';
 
-export const cataloguePurposes = ['chat', 'reasoning', 'code', 'embedding', 'rerank'] as const;
+export const cataloguePurposes = [
+  'chat',
+  'reasoning',
+  'code',
+  'vision',
+  'embedding',
+  'rerank',
+  'asr',
+  'music',
+] as const;
 export type CataloguePurpose = (typeof cataloguePurposes)[number];
 
 /** `run`: its weights were run here; `reference`: its architecture, by a tiny model of the reference. */
@@ -21,7 +30,7 @@ export interface CatalogueEntry {
   /** As for `draftManifest`. */
   source: string;
   license: string;
-  /** As GGUF or config.json name it. */
+  /** As GGUF or config.json name it; of several graphs, the `model_type`. */
   architecture: string;
   /** In billions; `active` are those that one token uses. */
   parameters: number;

@@ -1,6 +1,7 @@
 import type { ManifestFile } from '#model-registry/manifest';
 import { convertedEncoderBytes } from '../source/encoder-weights.js';
 import { precisionsOf } from '../source/converted-formats.js';
+import type { ExportFamily } from '../source/exported-model.js';
 import type { GgufDescription } from '../source/gguf-description.js';
 import type { GraphDescription, SourceDescription } from '../source/source-description.js';
 import type { SourceSettings } from '../source/source-settings.js';
@@ -36,7 +37,12 @@ export async function checkCatalogueEntry(entry: CatalogueEntry, settings: Sourc
 
 function differences(entry: CatalogueEntry, found: SourceDescription): string[] {
   if (found.format === 'lora') return ['its source is an adapter'];
-  if (found.format === 'export') return [`its source is a model of the family ${found.exported.family}`];
+  if (found.format === 'export') {
+    return [
+      ...different('purpose', entry.purpose, purposes[found.exported.family]),
+      ...different('architecture', entry.architecture, found.exported.config['model_type']),
+    ];
+  }
   if (found.format === 'onnx') return encoderDifferences(entry, found);
   if (found.format === 'gguf-encoder') {
     const { architecture, license, parameters } = found.encoder;
@@ -87,6 +93,15 @@ function decoderDifferences(entry: CatalogueEntry, found: GgufDescription): stri
     ...(found.hasChatTemplate ? [] : ['it has no chat template']),
   ];
 }
+
+/** Purposes of exports of several graphs. */
+const purposes: Readonly<Record<ExportFamily, CatalogueEntry['purpose'] | 'image' | 'video'>> = {
+  'vision-language': 'vision',
+  musicgen: 'music',
+  'stable-diffusion': 'image',
+  'text-to-video-sd': 'video',
+  whisper: 'asr',
+};
 
 const kinds: Partial<Record<CatalogueEntry['purpose'], GraphDescription['kind']>> = {
   embedding: 'encoder',

@@ -8,7 +8,8 @@ import { filesBelowFolder, filesOfFolder, type ModelFiles } from '../convert/saf
 import { describeAdapter, holdsAdapter, isAdapterFile } from './adapter-description.js';
 import { chooseGguf, type ChosenGguf } from './choose-gguf.js';
 import { describeGgufContent, titleOf } from './gguf-encoder-description.js';
-import { describeExport } from './exported-model.js';
+import { describeExport, type ExportedModel } from './exported-model.js';
+import { describePipeline } from './pipeline-model.js';
 import {
   convertedEncoder,
   holdsEncoderWeights,
@@ -138,16 +139,15 @@ async function describeFolder(
     return describeGgufFiles(join(folder, inner), { ...gguf, files: names }, choice);
   }
   if (holdsAdapter(paths)) return describeAdapterFolder(folder);
+  const pipeline = await describePipeline(files, where);
+  if (pipeline !== null) return describeExportFolder(folder, pipeline);
   const encoder = await describeEncoderFolder(folder, files, choice);
   if (encoder !== null) return encoder;
   if (holdsCheckpoint(paths)) return describeCheckpointFolder(folder, files, { choice, where });
   requireGraph(paths, 'decoder', folder);
   const config = await readJson(folder, 'config.json');
   const exported = await describeExport(files, config, where);
-  if (exported !== null) {
-    const source = { uri: `file:${folder}`, files: await sizedFiles(folder, exported.paths) };
-    return { format: 'export', source, name: lastPart(folder.split(sep).join('/')), exported, license: null };
-  }
+  if (exported !== null) return describeExportFolder(folder, exported);
   const kind = kindOf(config, folder);
   const graphFile = requireGraph(paths, kind, folder);
   const generation = 'generation_config.json';
@@ -170,6 +170,11 @@ async function describeFolder(
     generation: paths.includes(generation) ? await readJson(folder, generation) : {},
     license: null,
   };
+}
+
+async function describeExportFolder(folder: string, exported: ExportedModel): Promise<SourceDescription> {
+  const source = { uri: `file:${folder}`, files: await sizedFiles(folder, exported.paths) };
+  return { format: 'export', source, name: lastPart(folder.split(sep).join('/')), exported, license: null };
 }
 
 /** `where` names the folder to people: folders of a cache are named by a hash. */

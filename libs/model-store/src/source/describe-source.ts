@@ -11,12 +11,13 @@ import { chooseGguf, type ChosenGguf, isGgufModel } from './choose-gguf.js';
 import { FileHead, HeadBudget } from './file-head.js';
 import { describeGgufContent, type GgufContent } from './gguf-encoder-description.js';
 import { convertedEncoder, holdsEncoderWeights, isEncoderFile, readSentencePrompts } from './encoder-weights.js';
-import { describeExport } from './exported-model.js';
+import { describeExport, type ExportedModel } from './exported-model.js';
 import { selectHubFiles } from './hub-files.js';
 import { hubFile, listRepository, pin, type HubRepository } from './hub.source.js';
 import { describeLocal } from './describe-local.js';
 import { readNpmOptions } from './npm-settings.js';
 import type { NpmPackage } from './npm.source.js';
+import { describePipeline } from './pipeline-model.js';
 import { describeSentence, type PoolingChoice } from './pooling-model.js';
 import { checkpointFiles, describeSafetensors, holdsCheckpoint } from './safetensors-description.js';
 import { pullError } from './pull-error.js';
@@ -29,7 +30,7 @@ import { fetchWebText } from './web-request.js';
 
 const generationFile = 'generation_config.json';
 const readFiles =
-  /^(?:config|generation_config|preprocessor_config|processor_config|config_sentence_transformers|modules|\d+_\w+\/config)\.json$/;
+  /^(?:config|generation_config|preprocessor_config|processor_config|config_sentence_transformers|model_index|unet\/config|modules|\d+_\w+\/config)\.json$/;
 
 /**
  * Inspects a source without a manifest: `hf:<repository>[@revision][:file.gguf]`,
@@ -77,19 +78,22 @@ async function describeHub(
     return { ...described, others: found.others };
   }
   if (holdsAdapter(paths)) return describeHubAdapter(pinned, entries, settings);
+  const hubFiles = filesOfHub(pinned, entries, settings);
+  const hubExport = (exported: ExportedModel): SourceDescription => {
+    const wanted = exported.paths.map((path) => ({ path }));
+    const source = { uri: `hf:${name}@${pinned.revision}`, files: selectHubFiles(wanted, entries, name) };
+    return { format: 'export', source, name: lastPart(name), exported, license: null };
+  };
+  const pipeline = await describePipeline(hubFiles, `hf:${name}`);
+  if (pipeline !== null) return hubExport(pipeline);
   // Weights without a configuration are refused there, with what is missing.
   const isUnconfigured = !paths.includes('config.json') && holdsCheckpoint(paths);
   if (isUnconfigured) return describeHubCheckpoint(pinned, entries, request);
   const config = await readHubJson(pinned, 'config.json', settings);
   if (holdsEncoderWeights(paths, config)) return describeHubEncoder(pinned, { paths, entries, config }, request);
   if (holdsCheckpoint(paths)) return describeHubCheckpoint(pinned, entries, request);
-  const hubFiles = filesOfHub(pinned, entries, settings);
   const exported = await describeExport(hubFiles, config, `hf:${name}`);
-  if (exported !== null) {
-    const wanted = exported.paths.map((path) => ({ path }));
-    const source = { uri: `hf:${name}@${pinned.revision}`, files: selectHubFiles(wanted, entries, name) };
-    return { format: 'export', source, name: lastPart(name), exported, license: null };
-  }
+  if (exported !== null) return hubExport(exported);
   const kind = kindOf(config, `hf:${name}`);
   const graphFile = requireGraph(paths, kind, `hf:${name}`);
   const hasGeneration = entries.some(({ path }) => path === generationFile);
@@ -205,17 +209,20 @@ async function describeNpm(
     const source = { uri: `npm:${spec}`, integrity: manifest._integrity };
     return describePackedGguf(gguf, { source, files, heads, license: licenseOf(manifest), choice });
   }
-  // Without a graph there is often no configuration either; a missing graph is the better message.
-  requireGraph(paths, 'decoder', `npm:${spec}`);
-  const config = parseJson(texts.get('config.json') ?? '', 'config.json', `npm:${spec}`);
   const license = licenseOf(manifest);
   const listing = { ...filesOfTexts(texts), names: new Set(paths) };
-  const exported = await describeExport(listing, config, `npm:${spec}`);
-  if (exported !== null) {
+  const packedExport = (exported: ExportedModel): SourceDescription => {
     const wanted = files.filter(({ path }) => exported.paths.includes(path));
     const source = { uri: `npm:${spec}`, integrity: manifest._integrity, files: wanted };
     return { format: 'export', source, name: lastPart(pack.name), exported, license };
-  }
+  };
+  const pipeline = await describePipeline(listing, `npm:${spec}`);
+  if (pipeline !== null) return packedExport(pipeline);
+  // Without a graph there is often no configuration either; a missing graph is the better message.
+  requireGraph(paths, 'decoder', `npm:${spec}`);
+  const config = parseJson(texts.get('config.json') ?? '', 'config.json', `npm:${spec}`);
+  const exported = await describeExport(listing, config, `npm:${spec}`);
+  if (exported !== null) return packedExport(exported);
   const kind = kindOf(config, `npm:${spec}`);
   const graphFile = requireGraph(paths, kind, `npm:${spec}`);
   const wanted = files.filter(({ path }) => path.startsWith(graphFile) || isConfiguration(path));

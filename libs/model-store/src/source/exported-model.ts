@@ -6,7 +6,7 @@ import { isConfiguration } from './text-model-layout.js';
 /* Models that are exported for transformers.js as several graphs in `onnx/`. */
 
 /** Families of models that consist of several graphs. */
-export type ExportFamily = 'musicgen' | 'vision-language' | 'whisper';
+export type ExportFamily = 'musicgen' | 'stable-diffusion' | 'text-to-video-sd' | 'vision-language' | 'whisper';
 
 /** The graphs of a model and the settings that its manifest depends on. */
 export interface ExportedModel {
@@ -17,7 +17,7 @@ export interface ExportedModel {
   familyOptions: Record<string, string>;
   /** Files to pull: the graphs with their external data, and the settings. */
   paths: string[];
-  /** Content of `config.json`. */
+  /** Content of `config.json`, or of the denoiser's with the class of the pipeline as `model_type`. */
   config: Record<string, unknown>;
   /** Content of `preprocessor_config.json` and `processor_config.json`, of which the second wins. */
   preprocessor: Record<string, unknown>;
@@ -25,8 +25,10 @@ export interface ExportedModel {
   generation: Record<string, unknown>;
 }
 
+type OnnxFolderFamily = 'musicgen' | 'vision-language' | 'whisper';
+
 interface ExportLayout {
-  family: ExportFamily;
+  family: OnnxFolderFamily;
   /** Name of the graph that the manifest names, without its precision. */
   main: string;
   /** Names of the other graphs by the options of the family. */
@@ -54,7 +56,7 @@ const layouts: Readonly<Partial<Record<string, ExportLayout>>> = {
 };
 
 /** Precisions that a processor computes fast, best first; float16 is converted at each operator. */
-const precisions: Readonly<Record<ExportFamily, readonly string[]>> = {
+const precisions: Readonly<Record<OnnxFolderFamily, readonly string[]>> = {
   'vision-language': ['_q4', '_int4', '_quantized', '_q8', '_int8', '_uint8', '', '_q4f16', '_fp16'],
   musicgen: ['_quantized', '_q8', '_int8', '_uint8', '', '_fp16'],
   whisper: ['_quantized', '_q8', '_int8', '_uint8', '', '_q4', '_fp16'],
