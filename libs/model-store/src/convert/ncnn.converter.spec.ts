@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type GraphTensor, openGraph } from '#inference';
 import fixture from './ncnn/__fixtures__/tiny-flow.json' with { type: 'json' };
+import upscalers from './ncnn/__fixtures__/tiny-upscalers.json' with { type: 'json' };
 import { convertNcnn } from './ncnn.converter.js';
 
 const floats = (base64: string) => new Float32Array(Uint8Array.from(Buffer.from(base64, 'base64')).buffer);
@@ -94,5 +95,55 @@ describe('flow networks of ncnn', () => {
       message: expect.stringContaining(problem) as string,
     });
     expect(await readdir(request.outputFolder)).toEqual([]);
+  });
+});
+
+describe('upscalers of ncnn', () => {
+  const { image, networks } = upscalers;
+  const known = Object.entries(networks);
+  let folder = '';
+  let request = { options: {}, inputFolder: '', outputFolder: '' };
+
+  beforeEach(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'ncnn-'));
+    request = { options: {}, inputFolder: join(folder, 'in'), outputFolder: join(folder, 'out') };
+    await mkdir(request.inputFolder);
+    await mkdir(request.outputFolder);
+  });
+  afterEach(() => rm(folder, { recursive: true, force: true }));
+
+  async function install(name: string, { param, weights }: { param: string; weights: string }): Promise<void> {
+    await writeFile(join(request.inputFolder, `${name}.param`), param);
+    await writeFile(join(request.inputFolder, `${name}.bin`), Buffer.from(weights, 'base64'));
+  }
+
+  async function upscale(file: string): Promise<GraphTensor> {
+    const modelPath = join(request.outputFolder, file);
+    const session = await openGraph({ modelPath, providers: ['cpu'], intraOpThreads: 1 });
+    const { out } = await session.run({ data: session.tensor('float32', floats(image), [1, 3, 10, 14]) }, ['out']);
+    const { data, dims } = out as GraphTensor;
+    const copied = { type: 'float32', data: Float32Array.from(data as Float32Array), dims: [...dims] };
+    await session.release();
+    return copied;
+  }
+
+  it('become one graph each, with the results of the reference', async () => {
+    for (const [name, network] of known) await install(name, network);
+    expect(await convertNcnn(request)).toEqual({ converter: 'ncnn/1', files: ['compact.onnx', 'dense.onnx'] });
+    for (const [name, { shape, answer }] of known) {
+      const { data, dims } = await upscale(`${name}.onnx`);
+      expect(dims).toEqual([1, ...shape]);
+      const expected = floats(answer);
+      (data as Float32Array).forEach((value, index) => expect(value).toBeCloseTo(expected[index] ?? NaN, 4));
+    }
+  });
+
+  it('are refused with a way to resize that nobody knows', async () => {
+    await install('dense', { ...networks.dense, param: networks.dense.param.replace('twice 0=1', 'twice 0=9') });
+    await expect(convertNcnn(request)).rejects.toThrow('its layer twice resizes in the unknown way 9');
+  });
+
+  it('are refused where there is none', async () => {
+    await expect(convertNcnn(request)).rejects.toThrow('*.param');
   });
 });

@@ -5,26 +5,36 @@ import type { ConversionRequest, ConversionResult } from './conversion.js';
 import { converterVersions } from './converter-versions.js';
 import { InputFile } from './input-file.js';
 import { invalidFile } from './invalid-file.js';
-import { emitFlowGraph } from './ncnn/flow-graph.js';
+import { emitNcnnGraph } from './ncnn/ncnn-graph.js';
 import { parseParamFile } from './ncnn/param-file.js';
 import { WeightStream } from './ncnn/weight-stream.js';
+import type { OnnxGraph } from '../onnx/index.js';
 import { OutputFolder } from './output-folder.js';
 
 /**
- * A RIFE flow network of ncnn → `model.onnx`. The input is one `<name>.param` with `<name>.bin` beside it. No options.
+ * Networks of ncnn: a RIFE flow network or upscalers. Each input is a `<name>.param` with `<name>.bin` beside it. One
+ * becomes `model.onnx`, several become `<name>.onnx`. No options.
  */
 export async function convertNcnn(request: ConversionRequest): Promise<ConversionResult> {
   refuseUnknownOptions(request.options, []);
-  const [paramFile, ...others] = (await readdir(request.inputFolder)).filter((name) => name.endsWith('.param'));
-  if (paramFile === undefined || others.length > 0) throw invalidFile('*.param', 'there must be exactly one');
-  const layers = parseParamFile(paramFile, await readFile(join(request.inputFolder, paramFile), 'utf8'));
-  const weights = await InputFile.open(request.inputFolder, paramFile.replace(/param$/, 'bin'));
+  const paramFiles = (await readdir(request.inputFolder)).filter((name) => name.endsWith('.param')).sort();
+  if (paramFiles.length === 0) throw invalidFile('*.param', 'there is none');
   const output = new OutputFolder(request);
+  await output.writing(async () => {
+    for (const paramFile of paramFiles) {
+      const name = paramFiles.length === 1 ? 'model.onnx' : paramFile.replace(/param$/, 'onnx');
+      await output.writeGraph(await readNetwork(request.inputFolder, paramFile), name);
+    }
+  });
+  return { converter: converterVersions.ncnn, files: output.files };
+}
+
+async function readNetwork(folder: string, paramFile: string): Promise<OnnxGraph> {
+  const layers = parseParamFile(paramFile, await readFile(join(folder, paramFile), 'utf8'));
+  const weights = await InputFile.open(folder, paramFile.replace(/param$/, 'bin'));
   try {
-    const graph = await emitFlowGraph(paramFile, layers, new WeightStream(weights));
-    await output.writing(() => output.writeGraph(graph));
+    return await emitNcnnGraph(paramFile, layers, new WeightStream(weights));
   } finally {
     await weights.close();
   }
-  return { converter: converterVersions.ncnn, files: output.files };
 }

@@ -11,14 +11,18 @@ import { upscaleTiles } from './upscale-tiles.js';
 type Scale = UpscaleInput['scale'];
 
 /**
- * ESRGAN and similar networks: fully convolutional, colour planes from 0 to 1, one graph per factor. `graphFile` is the
- * graph of factor 2, `familyOptions.fourfoldFile` that of factor 4. `familyOptions.margin` is the receptive field of an
- * output pixel, in pixels (default 16).
+ * ESRGAN and similar networks: fully convolutional, color planes from 0 to 1, one graph per factor. `graphFile` is the
+ * graph of factor 2, `familyOptions.fourfoldFile` that of factor 4. With `familyOptions.scale: 4`, `graphFile` is that of
+ * factor 4 and serves factor 2 as well, whose pixels are the mean of four. `familyOptions.margin` is the receptive field
+ * of an output pixel (default 16), `familyOptions.tile` the side of a tile (default 192), both in pixels of the input.
  */
 export const loadEsrganFamily: EngineLoader = async (options, sink) => {
   const { directory, graphFile, familyOptions, providers, intraOpThreads } = options;
-  const { fourfoldFile, margin = 16 } = familyOptions;
-  const files = new Map<Scale, string>([[2, graphFile]]);
+  const { fourfoldFile, margin = 16, tile = 192, scale: graphScale = 2 } = familyOptions;
+  if (graphScale !== 2 && graphScale !== 4) {
+    throw new PlatformError('INVALID_MANIFEST', 'The scale must be 2 or 4.', 'familyOptions.scale');
+  }
+  const files = new Map<Scale, string>([[graphScale, graphFile]]);
   if (typeof fourfoldFile === 'string') files.set(4, fourfoldFile);
   const sessions = new Map<Scale, GraphSession>();
   for (const [scale, file] of files) {
@@ -28,10 +32,12 @@ export const loadEsrganFamily: EngineLoader = async (options, sink) => {
   }
 
   const upscale = async ({ image, scale }: UpscaleInput, context: TaskContext): Promise<ImageOutput> => {
-    const session = sessions.get(scale);
-    if (session === undefined)
+    const used = sessions.has(scale) ? scale : graphScale;
+    const session = sessions.get(used);
+    if (session === undefined || used < scale)
       throw new PlatformError('INVALID_REQUEST', `This model does not support upscaling by ${scale}.`);
-    return { image: await upscaleTiles(session, { image, scale, margin: Number(margin), context }) };
+    const sizes = { scale, graphScale: used, tile: Number(tile), margin: Number(margin) };
+    return { image: await upscaleTiles(session, { image, ...sizes, context }) };
   };
   const engine = new QueuedTaskEngine({
     handlers: { upscale },
@@ -42,6 +48,6 @@ export const loadEsrganFamily: EngineLoader = async (options, sink) => {
   });
   const [first] = sessions.values();
   const { provider = 'cpu', providerNote = null } = first ?? {};
-  const warmUp = { task: 'upscale', input: { image: emptyImage(64, 64), scale: 2 } };
+  const warmUp = { task: 'upscale', input: { image: emptyImage(64, 64), scale: graphScale } };
   return { engine, provider, providerNote, slots: 1, warmUp };
 };

@@ -46,13 +46,14 @@ function contextOf(fractions: number[]): TaskContext {
 }
 
 describe('upscaling in tiles', () => {
+  const sizes = { scale: 2, graphScale: 2, tile: 192 };
   const image = emptyImage(450, 210);
   image.data.forEach((_, index) => (image.data[index] = (index * 7919) % 251));
 
   it('shows no seam: the result equals one run over the whole image', async () => {
     const [fed, fractions]: [number[][], number[]] = [[], []];
     const session = farSeeingSession(fed);
-    const tiled = await upscaleTiles(session, { image, scale: 2, margin: reach, context: contextOf(fractions) });
+    const tiled = await upscaleTiles(session, { image, ...sizes, margin: reach, context: contextOf(fractions) });
     expect(fed.length).toBe(6);
     expect(Math.max(...fed.flat())).toBe(192 + 2 * reach);
     expect(fractions).toEqual([1, 2, 3, 4, 5, 6].map((done) => done / 6));
@@ -77,9 +78,31 @@ describe('upscaling in tiles', () => {
 
   it('shows a seam when the margin is too small, so the test above can fail', async () => {
     const session = farSeeingSession([]);
-    const options = { image, scale: 2, context: contextOf([]) };
+    const options = { image, ...sizes, context: contextOf([]) };
     const right = await upscaleTiles(session, { ...options, margin: reach });
     const wrong = await upscaleTiles(session, { ...options, margin: reach - 1 });
     expect(wrong.data).not.toEqual(right.data);
+  });
+
+  it('serves half the factor of a graph, with the mean of four pixels', async () => {
+    const session = farSeeingSession([]);
+    const options = { image, tile: 64, margin: reach, context: contextOf([]) };
+    const [same, twice] = [
+      await upscaleTiles(session, { ...options, scale: 1, graphScale: 2 }),
+      await upscaleTiles(session, { ...options, scale: 2, graphScale: 2 }),
+    ];
+    expect([same.width, same.height]).toEqual([450, 210]);
+    for (const [row, column] of [
+      [0, 0],
+      [63, 64],
+      [209, 449],
+    ] as const) {
+      for (let channel = 0; channel < 3; channel++) {
+        const at = (y: number, x: number) => twice.data[(y * 900 + x) * 3 + channel] as number;
+        const [y, x] = [2 * row, 2 * column];
+        const mean = (at(y, x) + at(y, x + 1) + at(y + 1, x) + at(y + 1, x + 1)) / 4;
+        expect(Math.abs((same.data[(row * 450 + column) * 3 + channel] as number) - mean)).toBeLessThanOrEqual(1);
+      }
+    }
   });
 });

@@ -5,21 +5,31 @@ import type { NcnnLayer } from './param-file.js';
 import type { WeightStream } from './weight-stream.js';
 
 /**
- * Builds the graph of a RIFE flow network. `in0` and `in1` are the two frames `[1, 3, h, w]` from 0 to 1. `in2` is the
- * position between them `[1, 1, h, w]` from 0 to 1, and `out` the frame there. Height and width are multiples of 32.
+ * Builds the graph of a RIFE flow network or of an upscaler of the ESRGAN kind. `out` is an image from 0 to 1.
+ *
+ * - Flow: `in0` and `in1` are two frames `[1, 3, h, w]` from 0 to 1, `in2` is the position between them `[1, 1, h, w]`
+ *   from 0 to 1, and `out` the frame there. Height and width are multiples of 32.
+ * - Upscaler: its one input is an image `[1, 3, h, w]` from 0 to 1, and `out` the larger one.
  */
-export async function emitFlowGraph(
+export async function emitNcnnGraph(
   file: string,
   layers: readonly NcnnLayer[],
   weights: WeightStream,
 ): Promise<OnnxGraph> {
-  const emitter = new FlowGraph(file, weights);
+  const emitter = new NcnnGraph(file, weights);
   for (const layer of layers) await emitter.emit(layer);
   weights.end();
   return emitter.build();
 }
 
 const inputChannels: Record<string, number> = { in0: 3, in1: 3, in2: 1 };
+/** Ways to resize by their numbers in ncnn. */
+const resizeModes: Readonly<Partial<Record<number, Record<string, string | { float: number }>>>> = {
+  1: { mode: 'nearest', coordinate_transformation_mode: 'asymmetric', nearest_mode: 'floor' },
+  2: { mode: 'linear', coordinate_transformation_mode: 'half_pixel' },
+  3: { mode: 'cubic', coordinate_transformation_mode: 'half_pixel', cubic_coeff_a: { float: -0.75 } },
+};
+
 const binaryOperators = ['Add', 'Sub', 'Mul', 'Div'];
 const reverseSubtraction = 7;
 const leakyReluActivation = 2;
@@ -32,8 +42,8 @@ interface PixelGrid {
   lastRow: ValueName;
 }
 
-class FlowGraph {
-  private readonly graph = new GraphBuilder('flow');
+class NcnnGraph {
+  private readonly graph = new GraphBuilder('ncnn');
   private readonly values = new Map<string, ValueName>();
   private grid: PixelGrid | null = null;
   private last: ValueName = '';
@@ -63,7 +73,7 @@ class FlowGraph {
     const { graph } = this;
     switch (layer.type) {
       case 'Input':
-        return graph.input(layer.name, 'float32', [1, inputChannels[layer.name] ?? 3, 'h', 'w']);
+        return this.input(layer.outputs[0] ?? layer.name);
       case 'Concat':
         return graph.node(
           'Concat',
@@ -78,6 +88,8 @@ class FlowGraph {
         return this.deconvolution(layer);
       case 'ReLU':
         return this.leakyRelu(this.value(layer), number(layer, 0));
+      case 'PReLU':
+        return this.parametricRelu(layer);
       case 'PixelShuffle':
         return graph.node('DepthToSpace', [this.value(layer)], { blocksize: number(layer, 0), mode: 'CRD' });
       case 'Crop':
@@ -95,11 +107,25 @@ class FlowGraph {
     }
   }
 
+  private input(name: string): ValueName {
+    return this.graph.input(name, 'float32', [1, inputChannels[name] ?? 3, 'h', 'w']);
+  }
+
+  /** One slope per channel, or one for all. */
+  private async parametricRelu(layer: NcnnLayer): Promise<ValueName> {
+    const count = number(layer, 0);
+    const slopes = this.weight(layer, 'slopes', [count, 1, 1], await this.weights.floats(count));
+    return this.graph.node('PRelu', [this.value(layer), slopes]);
+  }
+
   private resize(layer: NcnnLayer): ValueName {
+    const mode = resizeModes[number(layer, 0)];
+    if (mode === undefined) {
+      throw invalidFile(this.file, `its layer ${layer.name} resizes in the unknown way ${number(layer, 0)}`);
+    }
     const scales = Float32Array.of(1, 1, number(layer, 1), number(layer, 2));
     const weight = this.graph.weight(`${layer.name}/scales`, 'float32', [4], () => bytesOf(scales));
-    const attributes = { mode: 'linear', coordinate_transformation_mode: 'half_pixel' };
-    return this.graph.node('Resize', [this.value(layer), '', weight], attributes);
+    return this.graph.node('Resize', [this.value(layer), '', weight], mode);
   }
 
   private async convolution(layer: NcnnLayer): Promise<ValueName> {
