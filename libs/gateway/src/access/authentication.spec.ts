@@ -104,6 +104,12 @@ describe('authentication', () => {
     expect(await statusOf('/api/v1/things', 'slk_bad', { 'x-api-key': 'slk_good' })).toBe(401);
   });
 
+  it('ignores an unknown x-api-key on public routes, to which gateways add their own', async () => {
+    expect(await statusOf('/api/v1/catalog', undefined, { 'x-api-key': 'of a gateway' })).toBe(200);
+    expect(await statusOf('/api/v1/catalog', 'slk_bad')).toBe(401);
+    expect(await statusOf('/api/v1/catalog', 'slk_bad', { 'x-api-key': 'of a gateway' })).toBe(401);
+  });
+
   it.each(['/api/v1/accounts', '/%61pi/v1/accounts'])('rejects an INFERENCE key on %s', async (path) => {
     expect(await statusOf(path, 'slk_good')).toBe(403);
   });

@@ -119,7 +119,7 @@ async function callerOfWalletRoute(
 
 /**
  * Returns null for unauthenticated clients on a public route, and for a key that cannot be looked up there, because the
- * route shows the same without it.
+ * route shows the same without it. There an unknown `x-api-key` counts as none: gateways add one of their own.
  */
 async function callerOfRoute(
   request: FastifyRequest,
@@ -130,8 +130,10 @@ async function callerOfRoute(
   const bearer = keyOf(request);
   if (bearer !== null) {
     return await callerBehind(bearer, request, parts).catch((error: unknown) => {
-      if (access !== 'public' || isUnauthenticated(error)) throw error;
-      request.keyLookupFailed = true;
+      if (access !== 'public') throw error;
+      const isUnknown = isUnauthenticated(error);
+      if (isUnknown && request.headers.authorization !== undefined) throw error;
+      request.keyLookupFailed = !isUnknown;
       return null;
     });
   }
