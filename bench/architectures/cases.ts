@@ -49,12 +49,19 @@ export interface ArchitectureCase {
   finalNorm?: string;
   /** Queries come with a gate for the output of attention. */
   hasOutputGate?: true;
+  /** Keys and values are computed from one latent per token. */
+  hasLatents?: true;
 }
 
 /** Tokens that a channel of a convolution sees, as in published models. */
 export const convolutionTaps = { 'short-convolution': 3, 'gated-delta': 4 } as const;
 /** Size of queries, keys and values in gated DeltaNet layers. */
 export const deltaHeadSize = 128;
+
+/** Sizes of a latent and of what rotates, in proportion to a head as in published models. */
+export function latentSizes({ headSize }: ModelSize): { rank: number; rotated: number } {
+  return { rank: 4 * headSize, rotated: headSize / 2 };
+}
 
 const queryKeyValue = ['attn_q', 'attn_k', 'attn_v'];
 const afterNorms = ['post_attention_norm', 'post_ffw_norm'];
@@ -140,7 +147,9 @@ export function stateCases({ hidden, layers, keyValueHeads }: ModelSize): Archit
 }
 
 /** Models whose experts in use have together the feed-forward of the size. */
-export function expertCases({ feedForward }: ModelSize): ArchitectureCase[] {
+export function expertCases(size: ModelSize): ArchitectureCase[] {
+  const { feedForward, headSize } = size;
+  const { rank, rotated } = latentSizes(size);
   return [
     { name: 'mixtral, 2 of 8', architecture: 'llama', experts: { count: 8, used: 2 }, feedForward: feedForward / 2 },
     {
@@ -157,6 +166,22 @@ export function expertCases({ feedForward }: ModelSize): ArchitectureCase[] {
       queryKeyNorm: 'head',
       experts: { count: 32, used: 7, hasSelectionBias: true, shared: feedForward / 8 },
       feedForward: feedForward / 8,
+    },
+    {
+      name: 'deepseek2, 7 of 32 and a shared one',
+      architecture: 'deepseek2',
+      hasLatents: true,
+      experts: { count: 32, used: 7, hasSelectionBias: true, shared: feedForward / 8 },
+      feedForward: feedForward / 8,
+      keys: {
+        'attention.kv_lora_rank': rank,
+        'attention.key_length_mla': headSize + rotated,
+        'attention.value_length_mla': headSize,
+        'rope.dimension_count': rotated,
+        expert_gating_func: 2,
+        expert_group_count: 8,
+        expert_group_used_count: 4,
+      },
     },
     {
       name: 'gpt-oss, 4 of 16',

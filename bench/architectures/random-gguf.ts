@@ -9,7 +9,7 @@ import {
   ggufTexts,
   joinGguf,
 } from '#test/tiny-models/gguf-parts';
-import { type ArchitectureCase, convolutionTaps, deltaHeadSize, type ModelSize } from './cases.js';
+import { type ArchitectureCase, convolutionTaps, deltaHeadSize, latentSizes, type ModelSize } from './cases.js';
 
 /*
  * GGUF files of random weights in 4 bits (Q4_0), as a published file of the architecture has its tensors. Only the time
@@ -110,6 +110,7 @@ function* mixerOf({ mixer }: ArchitectureCase, { hidden }: ModelSize): Generator
 
 function* attentionOf(model: ArchitectureCase, size: ModelSize): Generator<[string, number[]]> {
   const { hidden, headSize, heads, keyValueHeads } = size;
+  if (model.hasLatents) return yield* latentAttentionOf(size);
   const [query, keyValue] = [heads * headSize, keyValueHeads * headSize];
   if (model.isFused) yield ['attn_qkv.weight', [hidden, query + 2 * keyValue]];
   else {
@@ -129,6 +130,17 @@ function* attentionOf(model: ArchitectureCase, size: ModelSize): Generator<[stri
   if (queryKeyNorm === undefined) return;
   yield ['attn_q_norm.weight', queryKeyNorm === 'head' ? [headSize] : [query]];
   yield ['attn_k_norm.weight', queryKeyNorm === 'head' ? [headSize] : [keyValue]];
+}
+
+function* latentAttentionOf(size: ModelSize): Generator<[string, number[]]> {
+  const { hidden, headSize, heads } = size;
+  const { rank, rotated } = latentSizes(size);
+  yield ['attn_q.weight', [hidden, heads * (headSize + rotated)]];
+  yield ['attn_kv_a_mqa.weight', [hidden, rank + rotated]];
+  yield ['attn_kv_a_norm.weight', [rank]];
+  yield ['attn_k_b.weight', [headSize, rank, heads]];
+  yield ['attn_v_b.weight', [rank, headSize, heads]];
+  yield ['attn_output.weight', [heads * headSize, hidden]];
 }
 
 function* feedForwardOf(model: ArchitectureCase, size: ModelSize): Generator<[string, number[]]> {

@@ -33,6 +33,9 @@ export const tinyArchitectures = Object.keys(models);
 /** Models with layers that do not attend. */
 export const architecturesWithStates = ['lfm2', 'qwen35', 'qwen35-moe'];
 
+/** Models that cache latents in place of keys and values. */
+export const architecturesWithLatents = ['deepseek-v2-lite', 'deepseek-v2', 'deepseek-v3', 'glm4-moe-lite'];
+
 export function knownTexts(name: string): KnownText[] {
   return modelOf(name).texts;
 }

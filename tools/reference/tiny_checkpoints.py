@@ -314,9 +314,10 @@ def with_stacked_experts(tensors: dict, _: torch.dtype) -> dict:
 def with_layer_ahead(tensors: dict, dtype: torch.dtype) -> dict:
     """Published files have tensors of the layer that guesses a further token."""
     ahead = f"model.layers.{published['glm4-moe']['num_hidden_layers']}"
+    queries = next(name for name in ("q_proj", "q_b_proj") if f"model.layers.0.self_attn.{name}.weight" in tensors)
     return tensors | {
         f"{ahead}.eh_proj.weight": torch.zeros(32, 64, dtype=dtype),
-        f"{ahead}.self_attn.q_proj.weight": tensors["model.layers.0.self_attn.q_proj.weight"].clone(),
+        f"{ahead}.self_attn.{queries}.weight": tensors[f"model.layers.0.self_attn.{queries}.weight"].clone(),
     }
 
 
@@ -324,6 +325,8 @@ added_tensors = {
     "qwen35-sees": with_guesses,
     "qwen35-moe-sees": with_stacked_experts,
     "glm4-moe": with_layer_ahead,
+    "deepseek-v3": with_layer_ahead,
+    "glm4-moe-lite": with_layer_ahead,
 }
 
 # Models whose `config.json` gets members of a published one.
@@ -360,7 +363,46 @@ exaone = dict(
                       original_max_position_embeddings=64),
     rope_theta=1000000,
 )  # fmt: skip
+mla = dict(
+    sizes, attention_bias=False, attention_dropout=0.0, num_hidden_layers=3, num_key_value_heads=4, first_k_dense_replace=1,
+    kv_lora_rank=16, q_lora_rank=24, qk_nope_head_dim=8, qk_rope_head_dim=4, v_head_dim=12, moe_intermediate_size=16,
+    n_routed_experts=8, n_shared_experts=1, num_experts_per_tok=3, rms_norm_eps=1e-06, rope_theta=10000,
+    tie_word_embeddings=False,
+)  # fmt: skip
+deepseek = dict(mla, aux_loss_alpha=0.001, moe_layer_freq=1, pretraining_tp=1, seq_aux=True)
+
+
+def mla_yarn(scale, fast=32):
+    return dict(beta_fast=fast, beta_slow=1, factor=40, mscale=scale, mscale_all_dim=scale, original_max_position_embeddings=16,
+                type="yarn")  # fmt: skip
+
+
 published = {
+    "deepseek-v2-lite": dict(
+        deepseek, architectures=["DeepseekV2ForCausalLM"], model_type="deepseek_v2", n_group=1, n_shared_experts=2,
+        norm_topk_prob=False, q_lora_rank=None, rope_scaling=mla_yarn(0.707), routed_scaling_factor=1.0,
+        scoring_func="softmax", topk_group=1, topk_method="greedy",
+    ),
+    "deepseek-v2": dict(
+        deepseek, architectures=["DeepseekV2ForCausalLM"], model_type="deepseek_v2", ep_size=1, n_group=4,
+        norm_topk_prob=False, rope_scaling=mla_yarn(0.707), routed_scaling_factor=3.0, scoring_func="softmax", topk_group=2,
+        topk_method="group_limited_greedy",
+    ),
+    "deepseek-v3": dict(
+        deepseek, architectures=["DeepseekV3ForCausalLM"], model_type="deepseek_v3", ep_size=1, n_group=4, norm_topk_prob=True,
+        num_nextn_predict_layers=1, rope_scaling=mla_yarn(1.0), routed_scaling_factor=2.5, scoring_func="sigmoid", topk_group=2,
+        topk_method="noaux_tc",
+    ),
+    "kimi-k2": dict(
+        deepseek, architectures=["DeepseekV3ForCausalLM"], model_type="kimi_k2", ep_size=1, n_group=1, norm_topk_prob=True,
+        num_nextn_predict_layers=0, rope_scaling=mla_yarn(1.0, fast=1.0), rope_theta=50000.0, routed_scaling_factor=2.827,
+        scoring_func="sigmoid", topk_group=1, topk_method="noaux_tc",
+    ),
+    "glm4-moe-lite": dict(
+        mla, architectures=["Glm4MoeLiteForCausalLM"], model_type="glm4_moe_lite", n_group=1, norm_topk_prob=True,
+        num_nextn_predict_layers=1, partial_rotary_factor=1.0, rms_norm_eps=1e-05, rope_scaling=None, rope_theta=1000000,
+        routed_scaling_factor=1.8, topk_group=1, topk_method="noaux_tc",
+    ),
     "ernie4.5": dict(
         sizes, architectures=["Ernie4_5ForCausalLM"], model_type="ernie4_5", head_dim=8, rms_norm_eps=1e-05, rope_scaling=None,
         rope_theta=500000.0, tie_word_embeddings=True, use_bias=False,
@@ -549,7 +591,9 @@ def make_published(name: str, tokenizer: PreTrainedTokenizerFast) -> None:
     target.mkdir()
     text = json.dumps(content, indent=2) + "\n"
     (target / "config.json").write_text(text)
-    config = transformers.AutoConfig.from_pretrained(target, attn_implementation="eager")
+    # Kimi K2 has a model_type of its own, which the library does not know, and the class of DeepSeek V3.
+    config_class = transformers.DeepseekV3Config if name == "kimi-k2" else transformers.AutoConfig
+    config = config_class.from_pretrained(target, attn_implementation="eager")
     for seed in range(1, 40):
         model = model_class(config).eval()
         randomize(model, seed)
@@ -557,7 +601,7 @@ def make_published(name: str, tokenizer: PreTrainedTokenizerFast) -> None:
         model.to(brain).save_pretrained(target)
         # The library would write other members.
         (target / "config.json").write_text(text)
-        loaded = model_class.from_pretrained(target, dtype=single, attn_implementation="eager").eval()
+        loaded = model_class.from_pretrained(target, config=config, dtype=single, attn_implementation="eager").eval()
         results, margin = answers(loaded, tokenizer)
         if margin > 5e-3:
             add_tensors(name, brain)

@@ -53,6 +53,31 @@ DELTA_KEYS = {
     "rope.dimension_sections": [1, 1, 0, 0], "attention.recurrent_layers": [True, False, True, False, True],
 }  # fmt: skip
 
+MLA = dict(
+    num_key_value_heads=HEADS, kv_lora_rank=16, qk_nope_head_dim=8, qk_rope_head_dim=4, head_dim=4, v_head_dim=12,
+    n_routed_experts=8, num_experts_per_tok=3, moe_intermediate_size=16, rms_norm_eps=1e-6,
+)  # fmt: skip
+MLA_KEYS = {
+    "attention.kv_lora_rank": 16, "leading_dense_block_count": 1, "expert_count": 8, "expert_used_count": 3,
+    "expert_feed_forward_length": 16,
+}  # fmt: skip
+# Files of older converters have the sizes of a whole head, and one tensor for keys and values.
+JOINED = {"attention.key_length": 12, "attention.value_length": 12}
+APART = {
+    "attention.head_count_kv": 1, "attention.key_length": 20, "attention.value_length": 16, "attention.key_length_mla": 12,
+    "attention.value_length_mla": 12,
+}  # fmt: skip
+
+
+def mla_rope(scale):
+    return rope("yarn", mscale=scale, mscale_all_dim=scale, beta_fast=32.0, beta_slow=1.0, **YARN)
+
+
+def mla_rope_keys(scale):
+    return {"rope.scaling.type": "yarn", "rope.scaling.factor": 4.0, "rope.scaling.original_context_length": 32,
+            "rope.scaling.yarn_log_multiplier": 0.1 * scale}  # fmt: skip
+
+
 CASES = [
     case("llama", "llama", ("Llama", dict(rope_parameters=rope())), permute=True),
     case("llama-biased", "llama", ("Llama", dict(attention_bias=True, mlp_bias=True)), permute=True),
@@ -144,6 +169,24 @@ CASES = [
         rope_parameters=rope("yarn", 1000.0, beta_fast=32.0, beta_slow=1.0, truncate=False, **YARN))), layers=3,
          keys={"expert_count": 4, "expert_used_count": 2, "expert_feed_forward_length": 32, "attention.sliding_window": 12,
                "rope.scaling.type": "yarn", "rope.scaling.factor": 4.0, "rope.scaling.original_context_length": 32}),
+    case("deepseek-v2-lite", "deepseek2", ("DeepseekV2", dict(
+        **MLA, q_lora_rank=None, n_shared_experts=2, first_k_dense_replace=1, rope_parameters=mla_rope(0.707))), layers=3,
+         keys={**MLA_KEYS, **JOINED, **mla_rope_keys(0.707), "expert_shared_count": 2, "expert_weights_scale": 1.0}),
+    case("deepseek-v2", "deepseek2", ("DeepseekV2", dict(
+        **MLA, q_lora_rank=24, n_shared_experts=1, first_k_dense_replace=1, topk_method="group_limited_greedy", n_group=4,
+        topk_group=2, routed_scaling_factor=3.0, rope_parameters=mla_rope(0.707))), layers=3,
+         keys={**MLA_KEYS, **APART, **mla_rope_keys(0.707), "attention.q_lora_rank": 24, "expert_shared_count": 1,
+               "expert_weights_scale": 3.0, "expert_group_count": 4, "expert_group_used_count": 2}),
+    case("deepseek-v3", "deepseek2", ("DeepseekV3", dict(
+        **MLA, q_lora_rank=24, n_shared_experts=1, first_k_dense_replace=1, n_group=4, topk_group=2, routed_scaling_factor=2.5,
+        rope_parameters=mla_rope(1.0))), layers=3,
+         keys={**MLA_KEYS, **APART, **mla_rope_keys(1.0), "attention.q_lora_rank": 24, "expert_shared_count": 1,
+               "expert_weights_scale": 2.5, "expert_weights_norm": True, "expert_gating_func": 2, "expert_group_count": 4,
+               "expert_group_used_count": 2, "nextn_predict_layers": 1}, ahead=1),
+    case("glm4-moe-lite", "deepseek2", ("Glm4MoeLite", dict(
+        **MLA, q_lora_rank=24, n_shared_experts=1, routed_scaling_factor=1.8, rope_parameters=rope(base=1e6))), layers=3,
+         keys={**MLA_KEYS, **APART, "attention.q_lora_rank": 24, "expert_shared_count": 1, "expert_weights_scale": 1.8,
+               "expert_weights_norm": True, "expert_gating_func": 2, "nextn_predict_layers": 1}, ahead=1),
     case("lfm2", "lfm2", ("Lfm2", dict(
         full_attn_idxs=[1, 4], conv_L_cache=3, block_multiple_of=8, tie_word_embeddings=True,
         rope_parameters=rope(base=1e6))), layers=5),
@@ -251,9 +294,13 @@ def write(path, entry, config, model):
     writer.add_block_count(config.num_hidden_layers + entry.get("ahead", 0))
     writer.add_feed_forward_length(feed_forward_length(config))
     writer.add_head_count(config.num_attention_heads)
-    writer.add_head_count_kv(key_value_heads(config))
-    writer.add_key_length(head)
-    writer.add_value_length(head)
+    for key, add, value in (
+        ("attention.head_count_kv", writer.add_head_count_kv, key_value_heads(config)),
+        ("attention.key_length", writer.add_key_length, head),
+        ("attention.value_length", writer.add_value_length, head),
+    ):
+        if key not in entry["keys"]:
+            add(value)
     if hasattr(config, "conv_L_cache"):
         writer.add_shortconv_l_cache(config.conv_L_cache)
     if hasattr(config, "rms_norm_eps") or hasattr(config, "norm_eps"):
@@ -315,6 +362,12 @@ def stored(entry, config, name, values, names, rotated):
         return
     if ".experts." in name:
         yield from stored_experts(entry["arch"], name, values)
+        return
+    if ".kv_b_proj." in name and "attention.key_length_mla" in entry["keys"]:
+        heads, block = config.num_attention_heads, f"blk.{name.split('.')[2]}"
+        keys, head_values = np.split(values.reshape(heads, -1, config.kv_lora_rank), [config.qk_nope_head_dim], axis=1)
+        yield f"{block}.attn_k_b.weight", np.ascontiguousarray(keys.swapaxes(1, 2))
+        yield f"{block}.attn_v_b.weight", np.ascontiguousarray(head_values)
         return
     name = f"{name}.weight" if name.endswith(".sinks") else name
     if name.endswith((".A_log", ".dt_bias")):

@@ -43,12 +43,12 @@ export async function openSplitRunner(path: string, shape: RunnerShape, capacity
   const session = await InferenceSession.create(path, sessionOptions);
   const { keyValueHeads, headSize } = shape;
   const rowSize = keyValueHeads * capacity * headSize;
-  // Layers that do not attend have a state instead.
-  const layers = session.inputNames.filter((name) => name.endsWith('.key')).length;
+  // Layers that do not attend have a state instead, those that attend to latents one cache.
+  const names = session.inputNames.filter((name) => name.startsWith('past_key_values.'));
   let states = emptyStates(session);
   const cache: SplitCache = {
     length: 0,
-    buffers: cacheNames(layers).map(() => new Float32Array(rowSize)),
+    buffers: names.map(() => new Float32Array(rowSize)),
   };
   return {
     async append(tokenIds) {
@@ -61,9 +61,9 @@ export async function openSplitRunner(path: string, shape: RunnerShape, capacity
       };
       // The past of layers with a window begins with the first token: nothing is dropped.
       if (session.inputNames.includes('window_starts')) feeds.window_starts = int64([0], [1]);
-      cacheNames(layers).forEach((name, index) => {
+      names.forEach((name, index) => {
         const buffer = cache.buffers[index] ?? new Float32Array(rowSize);
-        feeds[`past_key_values.${name}`] = new Tensor('float32', buffer, [1, keyValueHeads, capacity, headSize]);
+        feeds[name] = new Tensor('float32', buffer, [1, keyValueHeads, capacity, headSize]);
       });
       const outputs = await session.run(feeds);
       states = Object.fromEntries(

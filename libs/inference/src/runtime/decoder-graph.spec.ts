@@ -61,6 +61,21 @@ describe('inspectDecoderGraph', () => {
     expect(() => inspectDecoderGraph(session(half, halfOutputs))).toThrow('`past_states.3.inputs` is not float32');
   });
 
+  it('finds one cache per layer that attends to latents', () => {
+    const latent = (index: number) => ({
+      name: `past_key_values.${index}.latent`,
+      type: 'float32',
+      shape: ['batch', 1, 'capacity', 576],
+    });
+    const others = [int64('input_ids'), int64('past_lens'), int64('last_index')];
+    const inputs = [latent(2), ...others, latent(0), latent(1)];
+    const found = inspectDecoderGraph(session(inputs, splitOutputs));
+    expect(found).toMatchObject({ kind: 'split', kvHeads: 1, headDim: 576 });
+    expect(found.caches.map(({ past }) => past)).toEqual([0, 1, 2].map((index) => `past_key_values.${index}.latent`));
+    const incomplete = [...others, latent(0), latent(2)];
+    expect(() => inspectDecoderGraph(session(incomplete, splitOutputs))).toThrow('before `past_key_values.2.latent`');
+  });
+
   it('finds that a graph takes the adapter of each row', () => {
     const inputs = [...splitInputs, int64('adapter_ids', ['batch'])];
     expect(inspectDecoderGraph(session(inputs, splitOutputs))).toMatchObject({ kind: 'split', takesAdapters: true });

@@ -29,7 +29,7 @@ export interface StateNames {
 export type IntegerType = 'int64' | 'int32';
 
 interface DecoderGraphBase {
-  /** Keys and values of all layers: layer 0 key, layer 0 value, layer 1 key, … */
+  /** Keys and values of all layers: layer 0 key, layer 0 value, layer 1 key, … Of a layer with latents it is one. */
   caches: CacheNames[];
   cacheType: 'float32' | 'float16';
   kvHeads: number;
@@ -79,7 +79,7 @@ const statePattern = /^past_states\.(\d+\.\w+)$/;
 /** Name of the dimension of positions in the past of a layer with a window. */
 const windowPattern = /^window_(\d+)$/;
 
-const pastPattern = /^(?:past_key_values|past)\.(\d+)\.(key|value)$/;
+const pastPattern = /^(?:past_key_values|past)\.(\d+)\.(key|value|latent)$/;
 
 /**
  * Determines from names, types and shapes how a decoder keeps its cache. Throws `INVALID_MODEL` naming what does not
@@ -160,11 +160,12 @@ function concatGraph(
 }
 
 function pastInputs(inputs: readonly TensorDescription[]): TensorDescription[] {
+  const pasts = inputs.filter(({ name }) => pastPattern.test(name));
+  const perLayer = pasts.every(({ name }) => name.endsWith('.latent')) ? 1 : 2;
   const order = (name: string): number => {
     const [, layer, part] = pastPattern.exec(name) ?? [];
-    return Number(layer) * 2 + (part === 'value' ? 1 : 0);
+    return Number(layer) * perLayer + (part === 'value' ? 1 : 0);
   };
-  const pasts = inputs.filter(({ name }) => pastPattern.test(name));
   pasts.sort((left, right) => order(left.name) - order(right.name));
   pasts.forEach(({ name }, index) => {
     if (order(name) !== index) throw unfit(`the cache inputs before \`${name}\` are not complete`);

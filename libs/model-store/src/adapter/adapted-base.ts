@@ -1,6 +1,7 @@
 import { readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { PlatformError } from '#common';
+import { findArchitecture } from '../convert/decoder/architectures.js';
 import { invalidFile } from '../convert/invalid-file.js';
 import { filesOfFolder, readJsonObject } from '../convert/safetensors/model-files.js';
 import { hubArchitectures } from '../convert/safetensors/hub-architectures.js';
@@ -36,7 +37,8 @@ export async function readInstalledBase(folder: string): Promise<InstalledBase> 
   const { architectures, head_dim: headSize, partial_rotary_factor: factor } = config;
   const className = Array.isArray(architectures) ? String(architectures[0]) : '';
   const hub = Object.hasOwn(hubArchitectures, className) ? hubArchitectures[className] : undefined;
-  if (hub === undefined || typeof headSize !== 'number' || typeof factor !== 'number') {
+  const isAdapted = hub !== undefined && !findArchitecture(hub.architecture)?.latentAttention;
+  if (!isAdapted || typeof headSize !== 'number' || typeof factor !== 'number') {
     throw new PlatformError('INVALID_MODEL', `Adapters of ${className || 'this architecture'} are not served.`);
   }
   return { hub, className, projections: graph.sites, headSize, rotated: Math.round(headSize * factor) };

@@ -29,9 +29,10 @@ export function chooseLayout(options: ConversionOptions): ChosenLayout {
   const layout = chooseOption(options, 'layout', graphLayouts, 'split');
   return {
     emitDecoder: emitters[layout],
-    check: ({ mixers }) => {
-      if (layout === 'split' || mixers === undefined) return;
-      throw badOption('layout', 'must be `split` for a model whose layers keep a state');
+    check: ({ mixers, latent }) => {
+      if (layout === 'split' || (mixers === undefined && latent === undefined)) return;
+      const reason = latent ? 'attend to latents' : 'keep a state';
+      throw badOption('layout', `must be \`split\` for a model whose layers ${reason}`);
     },
     suffix: layout === 'split' ? '' : ` layout=${layout}`,
   };

@@ -13,10 +13,10 @@ let inputFolder = '';
 let outputFolder = '';
 let count = 0;
 
-async function convertBase(layout: 'split' | 'concat'): Promise<string> {
-  const [source, target] = [join(root, `${layout}-source`), join(root, layout)];
+async function convertBase(layout: 'split' | 'concat', name = 'llama'): Promise<string> {
+  const [source, target] = [join(root, `${name}-${layout}-source`), join(root, `${name}-${layout}`)];
   for (const folder of [source, target]) await mkdir(folder);
-  await copyTinyDecoder('llama', source);
+  await copyTinyDecoder(name, source);
   await convertModel({ kind: 'safetensors', options: { layout }, inputFolder: source, outputFolder: target });
   return target;
 }
@@ -136,6 +136,11 @@ describe('a LoRA adapter', () => {
     await cp(weights(), join(inputFolder, 'adapter_model.bin'));
     await rm(weights());
     await expectRefusal(/adapter_model\.safetensors .*missing; save adapter_model\.bin again as safetensors/);
+  });
+
+  it('of a model that attends to latents is refused', async () => {
+    const latents = await convertBase('split', 'deepseek-v3');
+    await expect(convert({ baseFolder: latents })).rejects.toThrow('Adapters of DeepseekV3ForCausalLM are not served.');
   });
 
   it('of a model in another layout is refused', async () => {

@@ -406,9 +406,36 @@ describe('a checkpoint that cannot be converted', () => {
     [
       'experts in groups',
       'glm4-moe',
-      (input) => edit(input, 'config.json', (config) => Object.assign(config, { n_group: 2 })),
-      'config.json cannot be converted: its `glm4moe.expert_group_count` is 2, which is not computed here',
+      (input) => edit(input, 'config.json', (config) => Object.assign(config, { n_group: 4 })),
+      'config.json cannot be converted: 3 of its 6 experts come from 1 of 4 groups, which do not fit',
     ],
+    ...(
+      [
+        ['deepseek-v3', { attention_bias: true }, 'its attention_bias is true, which is not computed here'],
+        ['deepseek-v3', { rope_interleave: false }, 'its rope_interleave is false, which is not computed here'],
+        ['deepseek-v3', { scoring_func: 'softmax' }, 'its scoring_func is softmax, which is not computed here'],
+        ['deepseek-v3', { topk_method: 'greedy' }, 'its topk_method is greedy, which is not computed here'],
+        ['deepseek-v3', { topk_group: 5 }, '3 of its 8 experts come from 5 of 4 groups, which do not fit'],
+        ['deepseek-v3', { num_key_value_heads: 2 }, 'its num_key_value_heads is 2 beside 4 heads, which is not'],
+        ['deepseek-v3', { moe_layer_freq: 2 }, 'its `deepseek2.interleave_moe_layer_step` is 2, which is not'],
+        ['deepseek-v3', { kv_lora_rank: 12 }, 'self_attn.kv_a_proj_with_mqa.weight is 32 × 20, not 32 × 16'],
+        ['deepseek-v3', { q_lora_rank: null }, 'it has no tensor model.layers.0.self_attn.q_proj.weight'],
+        ['deepseek-v2', { norm_topk_prob: true }, 'its norm_topk_prob is true, which is not computed here'],
+        ['deepseek-v2', { scoring_func: 'sigmoid' }, 'its scoring_func is sigmoid, which is not computed here'],
+        ['deepseek-v2', { topk_method: 'noaux_tc' }, 'its topk_method is noaux_tc, which is not computed here'],
+        ['glm4-moe-lite', { partial_rotary_factor: 0.5 }, 'its partial_rotary_factor is 0.5, which is not computed'],
+        [
+          'glm4-moe-lite',
+          { mlp_layer_types: ['dense', 'sparse', 'dense'] },
+          'its mlp_layer_types is dense, sparse, dense, which is not computed here',
+        ],
+      ] as [string, object, string][]
+    ).map(([name, change, reason]): [string, string, (input: string) => Promise<unknown>, string] => [
+      `${name} with ${JSON.stringify(change)}`,
+      name,
+      (input) => edit(input, 'config.json', (config) => Object.assign(config, change)),
+      reason,
+    ]),
     [
       'a missing bias of the router',
       'minimax-m2',

@@ -29,6 +29,25 @@ async function bothSizes(gguf: Buffer, weights?: 'int4' | 'int8' | 'int8-channel
   return { promised: facts.decoder?.size as DecoderSize, found: await readDecoderSize(outputFolder, 'model.onnx') };
 }
 
+/** The same file with latents and heads of whole blocks of 32 values. Matrices have no content. */
+function widerLatents(file: Buffer): Buffer {
+  const { metadata, tensors } = splitGguf(file);
+  metadata.set('deepseek2.attention.kv_lora_rank', ggufInteger(32));
+  metadata.set('deepseek2.attention.key_length_mla', ggufInteger(36));
+  const wider: Record<string, number[]> = {
+    attn_q_b: [24, 4 * 36],
+    attn_kv_a_mqa: [32, 36],
+    attn_kv_a_norm: [32],
+    attn_k_b: [32, 32, 4],
+    attn_v_b: [32, 12, 4],
+  };
+  const changed = tensors.map((tensor) => {
+    const dimensions = wider[tensor.name.split('.')[2] ?? ''];
+    return dimensions === undefined ? tensor : { ...tensor, dimensions, data: Buffer.alloc(4 * 32) };
+  });
+  return joinGguf({ metadata, tensors: changed });
+}
+
 describe('what the memory of a decoder depends on', () => {
   it.each(['int4', 'int8', 'int8-channel', 'float32'] as const)(
     'is known from the header of a file as from the graph in %s',
@@ -69,6 +88,26 @@ describe('what the memory of a decoder depends on', () => {
       stateBytes: 3 * 2 * 32 * 4,
     });
     expect(found).toMatchObject({ cacheBytesPerToken, stateBytes });
+  });
+
+  it('counts one latent of a token for each layer that attends to them', async () => {
+    const { promised, found } = await bothSizes(await readFile(new URL('deepseek-v3.gguf', architectures)));
+    // Three layers of 16 values, and 4 that rotate; 4 heads would have 12 values of keys and of values each.
+    const cacheBytesPerToken = 3 * (16 + 4) * 4;
+    expect(promised).toMatchObject({ cacheBytesPerToken, heads: 4, stateBytes: 0, windowCache: null });
+    expect(found).toMatchObject({ cacheBytesPerToken, heads: 4, stateBytes: 0, windowCache: null });
+  });
+
+  it('counts the matrices of heads in float32, whatever the precision of the file', async () => {
+    const wide = widerLatents(await readFile(new URL('deepseek-v3.gguf', architectures)));
+    const sizesIn = (type: string) => {
+      // A layer in blocks gives the output layer its precision.
+      const typeOf = (name: string) => (name.includes('attn_kv_a_mqa') ? 'Q8_0' : 'F16');
+      return bothSizes(quantizedGguf(wide, ggufTypes, (name) => (/attn_[kv]_b/.test(name) ? type : typeOf(name))));
+    };
+    const [half, blocks] = [await sizesIn('F16'), await sizesIn('Q8_0')];
+    expect(blocks.promised.weightsBytes).toBe(half.promised.weightsBytes);
+    expect(blocks.found?.weightsBytes).toBe(half.found?.weightsBytes);
   });
 
   it('knows the window of layers', async () => {

@@ -21,7 +21,7 @@ export async function readDecoderSize(folder: string, graphFile: string): Promis
 }
 
 const statePattern = /^past_states\./;
-const pastPattern = /^past(?:_key_values)?\.\d+\.(?:key|value)$/;
+const pastPattern = /^past(?:_key_values)?\.\d+\.(?:key|value|latent)$/;
 
 function sizeOf({ inputs, outputs, initializers }: StoredModel, nodes: readonly GraphNode[]): DecoderSize | null {
   // Other layouts keep two or more caches of a row, as long as V8 does not collect them.

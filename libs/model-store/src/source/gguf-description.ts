@@ -103,7 +103,8 @@ export function describeGguf({ file, header }: OpenedGguf, choice: PoolingChoice
 export function sizesOf(shape: DecoderShape, parameters: number) {
   const window = shape.attention?.window;
   const windowed = window?.layers.filter(Boolean).length ?? 0;
-  const bytesPerLayer = 2 * shape.keyValueHeads * shape.headSize * Float32Array.BYTES_PER_ELEMENT;
+  const tensorsPerLayer = shape.latent ? 1 : 2;
+  const bytesPerLayer = tensorsPerLayer * shape.keyValueHeads * shape.headSize * Float32Array.BYTES_PER_ELEMENT;
   const vocabularyValues = shape.hiddenSize * shape.vocabularySize;
   return {
     parameters,
@@ -186,7 +187,10 @@ function storedFormats(header: GgufHeader, shape: DecoderShape): ConvertedFormat
   const head = header.tensors.get('output.weight') ?? table;
   if (!table || !head) throw new Error('The file has no embeddings.');
   const layers = layerMatrices(header).map((tensor) => {
-    return { format: storedFormat(tensor.type, defaultBlockSize), values: valuesOf(tensor) };
+    // The graph multiplies each head by its own part of these, in floats.
+    const isPerHead = shape.latent !== undefined && /\.attn_(?:kv|k|v)_b\.weight$/.test(tensor.name);
+    const format: LinearFormat = isPerHead ? { kind: 'float32' } : storedFormat(tensor.type, defaultBlockSize);
+    return { format, values: valuesOf(tensor) };
   });
   const formats = {
     head: storedHead(head.type, defaultBlockSize, header),

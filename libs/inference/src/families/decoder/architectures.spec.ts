@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { expectLogits, logitsOf } from '#test/expected-logits';
 import {
+  architecturesWithLatents,
   architecturesWithStates,
   convertArchitecture,
   knownTexts,
@@ -127,9 +128,10 @@ describe.each(tinyArchitectures)('a tiny %s converted from GGUF', (name) => {
   });
 });
 
-const attending = tinyArchitectures.filter((name) => !architecturesWithStates.includes(name));
+const splitOnly = [...architecturesWithStates, ...architecturesWithLatents];
+const keepingKeys = tinyArchitectures.filter((name) => !splitOnly.includes(name));
 
-describe.each(attending)('a tiny %s', (name) => {
+describe.each(keepingKeys)('a tiny %s', (name) => {
   it('computes the logits of the reference in the layout for other runtimes', async () => {
     const [long] = knownTexts(name) as [KnownText];
     const concat = await openTiny(name, 'concat');
@@ -138,10 +140,24 @@ describe.each(attending)('a tiny %s', (name) => {
   });
 });
 
+describe('attention to latents', () => {
+  it('is converted only in the layout that has them', async () => {
+    await expect(openTiny('deepseek-v3', 'concat')).rejects.toThrow(
+      "The converter's option `layout` must be `split` for a model whose layers attend to latents.",
+    );
+  });
+});
+
 describe('experts with quantised weights', () => {
-  it.each(['int8', 'int8-channel', 'int4'] as const)('compute the same in a batch as alone: %s', async (weights) => {
-    const texts = knownTexts('qwen3-moe');
-    const decoder = await openTiny('qwen3-moe', 'split', { weights });
+  it.each([
+    ['qwen3-moe', 'int8'],
+    ['qwen3-moe', 'int8-channel'],
+    ['qwen3-moe', 'int4'],
+    ['deepseek-v3', 'int8'],
+    ['deepseek-v3', 'int8-channel'],
+  ] as const)('compute the same in a batch as alone: %s in %s', async (name, weights) => {
+    const texts = knownTexts(name);
+    const decoder = await openTiny(name, 'split', { weights });
     const parts = texts.map(({ promptIds }) => {
       return { row: decoder.openRow(), tokenIds: Int32Array.from(promptIds), final: true };
     });

@@ -50,8 +50,8 @@ export interface Architecture {
   sharedExpert?: 'plain' | 'weighted';
   /** Scores of experts are sigmoids, unless the source says otherwise. */
   sigmoidRouter?: true;
-  /** A learned bias of each expert counts when experts are chosen. */
-  selectionBias?: true;
+  /** A learned bias of each expert counts when experts are chosen; `stored`: if the file has it. */
+  selectionBias?: true | 'stored';
   /** The weights of the chosen experts are those among all, unless the source says otherwise. */
   plainExpertWeights?: true;
   /** Sinks, biases and clamps of gpt-oss. */
@@ -65,6 +65,8 @@ export interface Architecture {
   mixer?: Mixer['kind'];
   /** Queries come with a gate for the output of attention. */
   outputGate?: true;
+  /** Layers cache one latent per token, of which keys and values are linear functions. */
+  latentAttention?: true;
   /** Name of the norm before the output layer, if it is not `output_norm`. */
   finalNorm?: string;
   /** Names of tensors that other architectures use for something else. */
@@ -301,6 +303,18 @@ export const architectures: Readonly<Record<string, Architecture>> = {
     expertClamp: { limit: 7, alpha: 1.702, shift: 1 },
     exactYarn: true,
     tensorNames: { feed_forward_norm: 'post_attention_norm' },
+  },
+  deepseek2: {
+    models: 'DeepSeek V2, V2-Lite, V3, V3.1 and R1, GLM 4.7 Flash',
+    modelType: 'deepseek_v3',
+    className: 'DeepseekV3ForCausalLM',
+    rotaryPairs: 'adjacent',
+    latentAttention: true,
+    plainYarn: true,
+    experts: 'required',
+    sharedExpert: 'plain',
+    selectionBias: 'stored',
+    plainExpertWeights: true,
   },
   lfm2: {
     models: 'LFM2 and 2.5 (dense)',

@@ -18,6 +18,7 @@ import {
   vectorContent,
   widestFormat,
 } from './linear-layer.js';
+import { LatentLayers } from './latent-attention.js';
 import { rotaryFrequencies } from './rotary-frequencies.js';
 import { emitMixer, type LayerStates } from './mixer.js';
 import { SharedTable } from './shared-table.js';
@@ -41,7 +42,8 @@ export interface DecoderOptions {
 export interface Projections {
   query: ValueName;
   key: ValueName;
-  value: ValueName;
+  /** Null: the keys, as they are cached. */
+  value: ValueName | null;
 }
 
 /** Attention over the cache, which differs between the layouts. Returns `[batch, sequence, heads * headSize]`. */
@@ -67,6 +69,7 @@ export class DecoderBody {
   private queryFactors: ValueName | null = null;
   private readonly tables = new Map<RotaryShape, RotaryTables>();
   private readonly sharedTable: SharedTable | null;
+  private readonly latents: LatentLayers | null;
 
   constructor(
     name: string,
@@ -75,6 +78,7 @@ export class DecoderBody {
     this.builder = new GraphBuilder(name);
     this.type = options.linear.kind === 'float16' ? 'float16' : 'float32';
     this.sharedTable = options.sharesTable ? this.shareTable(options) : null;
+    this.latents = options.shape.latent ? new LatentLayers(this, options.shape.latent) : null;
   }
 
   /**
@@ -153,7 +157,7 @@ export class DecoderBody {
     const { headSize, rotary } = this.options.shape;
     return this.builder.contribNode('RotaryEmbedding', [input, positions, tables.cosines, tables.sines], {
       num_heads: heads,
-      interleaved: 0,
+      interleaved: rotary.interleaved ? 1 : 0,
       ...(rotary.dimensions < headSize ? { rotary_embedding_dim: rotary.dimensions } : {}),
     });
   }
@@ -271,6 +275,9 @@ export class DecoderBody {
   }
 
   private attentionBlock(layer: number, input: ValueName, attention: Attention): ValueName {
+    if (this.latents) {
+      return this.latents.emit(layer, input, (query, key) => attention(layer, { query, key, value: null }));
+    }
     const { hiddenSize, heads, keyValueHeads, headSize, bias, attention: settings } = this.options.shape;
     const part = (name: LayerPart, count: number) => {
       const weight = weightNames.layer(layer, name);

@@ -14,6 +14,8 @@ export interface DecoderShape {
   normPlacement?: 'before' | 'after' | 'both';
   rotary: RotaryShape;
   attention?: AttentionShape;
+  /** Layers cache one latent per token in place of keys and values; `keyValueHeads` and `headSize` are those of it. */
+  latent?: LatentShape;
   /** The replacement of attention in each layer, null where it attends; absent: every layer attends. */
   mixers?: readonly (Mixer | null)[];
   feedForward: FeedForwardShape;
@@ -63,6 +65,8 @@ export interface RotaryShape {
   frequencyFactors?: () => Promise<Float32Array>;
   /** Factor of the rotated values (YaRN, LongRoPE); absent: 1. */
   magnitude?: number;
+  /** The two values of a pair are side by side in the graph too, instead of in the two halves. */
+  interleaved?: true;
 }
 
 /** What differs from a product of queries and keys over the whole context. */
@@ -83,6 +87,25 @@ export interface AttentionShape {
   outputGate?: true;
   /** Layers that do not rotate queries and keys. */
   unrotated?: readonly boolean[];
+}
+
+/**
+ * Multi-head latent attention (DeepSeek V2 and V3). Keys and values of all heads are linear in one latent per token, so
+ * their matrices are applied to queries and outputs, and only the latent is cached, behind the rotated part of the keys.
+ */
+export interface LatentShape {
+  /** Values of a latent. */
+  rank: number;
+  /** The same of the latent that queries are computed from; null: from the input of the layer. */
+  queryRank: number | null;
+  /** Values of a head's query that do not rotate; `rotary.dimensions` more do. */
+  plainSize: number;
+  /** Values of a head's output. */
+  valueSize: number;
+  /** Of the norms of latents. */
+  epsilon: number;
+  /** The source has the matrices of keys and values of a head in one tensor. */
+  joined: boolean;
 }
 
 /** A layer that keeps a state of one size, however many tokens it has read, instead of keys and values. */
@@ -169,6 +192,11 @@ export interface ExpertShape {
   normalized: boolean;
   /** Factor of the weights; absent: 1. */
   scale?: number;
+  /**
+   * Experts are chosen from `used` of `count` groups of neighbors. The score of a group is that of its best expert, or
+   * the sum of its best two.
+   */
+  groups?: { count: number; used: number; score: 'best' | 'best-two' };
   /** Router and experts have biases. */
   bias: boolean;
   /** gpt-oss: `clamp(gate) * sigmoid(1.702 * gate) * (clamp(up) + 1)`; absent: as `kind` says. */
@@ -210,6 +238,14 @@ export const layerParts = [
   'sinks',
   'attention_output',
   'attention_post_norm',
+  'latent_query_in',
+  'latent_query_norm',
+  'latent_query',
+  'latent',
+  'latent_norm',
+  'latent_key_value',
+  'latent_key',
+  'latent_value',
   'convolution_in',
   'convolution',
   'convolution_out',

@@ -6,6 +6,9 @@ import { emitBlocks, emitLinear, type LinearFormat, type LinearLayer, type Store
 import { emitRowBlockSums } from './offset-blocks.js';
 import type { WeightSource } from './weight-source.js';
 
+/** Far above any score of a router with its bias. */
+const outweighing = 1e9;
+
 /** What experts need of the decoder around them. */
 export interface ExpertBody {
   readonly builder: GraphBuilder;
@@ -105,7 +108,7 @@ function emitChoice(
   body: ExpertBody,
   layer: number,
   tokens: ValueName,
-  { count, used, bias, scoring, selectionBias, normalized, scale }: ExpertShape,
+  { count, used, bias, scoring, selectionBias, normalized, scale, groups }: ExpertShape,
 ): { weights: ValueName; ids: ValueName } {
   const { builder } = body;
   const router = { name: weightNames.layer(layer, 'router'), inputs: body.options.shape.hiddenSize, outputs: count };
@@ -115,25 +118,51 @@ function emitChoice(
   const size = builder.integers([used]);
   const scaled = (value: ValueName) =>
     scale === undefined ? value : builder.node('Mul', [value, builder.float(scale)]);
-  if (scoring === 'softmax' && normalized && !selectionBias) {
+  if (scoring === 'softmax' && normalized && !selectionBias && !groups) {
     // The same as normalized scores, in fewer kernels.
     const [values, ids] = topK(body, outputs, size, 1);
     return { weights: scaled(softmax(values)), ids };
   }
   const scores = scoring === 'softmax' ? softmax(outputs) : builder.node('Sigmoid', [outputs]);
-  const [values, ids] = selectionBias ? chooseByBias() : topK(body, scores, size, 1);
+  const selection = selectionBias ? builder.node('Add', [scores, selectionBiases()]) : scores;
+  const [values, ids] = selection === scores && !groups ? topK(body, scores, size, 1) : chooseBy(selection);
   if (!normalized) return { weights: scaled(values), ids };
   const sum = builder.node('ReduceSum', [values, builder.integers([-1])], { keepdims: 1 });
   return { weights: scaled(builder.node('Div', [values, sum])), ids };
 
-  function chooseByBias(): [ValueName, ValueName] {
-    const name = weightNames.layer(layer, 'router_selection');
-    const selection = builder.weight(name, 'float32', [count], async function* () {
-      yield bytesOf(await body.options.weights.vector(name));
-    });
-    const [, chosen] = topK(body, builder.node('Add', [scores, selection]), size, 1);
+  function chooseBy(selection: ValueName): [ValueName, ValueName] {
+    const choice = groups ? withinGroups(body, selection, { count, groups }) : selection;
+    const [, chosen] = topK(body, choice, size, 1);
     return [builder.node('GatherElements', [scores, chosen], { axis: -1 }), chosen];
   }
+
+  function selectionBiases(): ValueName {
+    const name = weightNames.layer(layer, 'router_selection');
+    return builder.weight(name, 'float32', [count], async function* () {
+      yield bytesOf(await body.options.weights.vector(name));
+    });
+  }
+}
+
+/** Takes what no score outweighs from the scores of experts outside the chosen groups, `[tokens, experts]`. */
+function withinGroups(
+  body: ExpertBody,
+  scores: ValueName,
+  { count, groups }: { count: number; groups: NonNullable<ExpertShape['groups']> },
+): ValueName {
+  const { builder } = body;
+  const perGroup = builder.node('Reshape', [scores, builder.integers([-1, groups.count, count / groups.count])]);
+  const [best] = topK(body, perGroup, builder.integers([groups.score === 'best' ? 1 : 2]), 1);
+  const groupScores = builder.node('ReduceSum', [best, builder.integers([-1])], { keepdims: 0 });
+  const [, chosen] = topK(body, groupScores, builder.integers([groups.used]), 1);
+  const oneHot = builder.node('OneHot', [chosen, builder.integers(groups.count), builder.integers([0, 1])], {
+    axis: -1,
+  });
+  const counts = builder.node('ReduceSum', [oneHot, builder.integers([1])], { keepdims: 0 });
+  const isChosen = builder.node('Cast', [counts], { to: onnxDataTypeCode.bool });
+  const penalties = builder.node('Where', [isChosen, builder.float(0), builder.float(-outweighing)]);
+  const spread = builder.node('Add', [perGroup, builder.node('Unsqueeze', [penalties, builder.integers([2])])]);
+  return builder.node('Reshape', [spread, builder.integers([-1, count])]);
 }
 
 /** Returns the `count` largest or smallest values, in order, and their positions. */

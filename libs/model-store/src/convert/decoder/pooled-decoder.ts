@@ -70,7 +70,7 @@ class PooledDecoder {
     const { heads, keyValueHeads } = body.options.shape;
     const query = body.splitHeads(body.rotateQuery(layer, projections.query, this.positions), heads);
     const keys = body.splitHeads(body.rotateKey(layer, projections.key, this.positions), keyValueHeads);
-    const values = body.splitHeads(projections.value, keyValueHeads);
+    const values = projections.value === null ? keys : body.splitHeads(projections.value, keyValueHeads);
     return emitWholeAttention(body, { query, keys, values }, (scores) =>
       builder.node('Softmax', [builder.node('Add', [scores, this.maskOf(layer)])], { axis: -1 }),
     );

@@ -3,13 +3,14 @@ import type { Architecture } from './architectures.js';
 import { type DecoderPurpose, scoreTensor } from './decoder-purpose.js';
 import type { AttentionShape, DecoderShape, ExpertShape, FeedForwardShape, RotaryShape } from './decoder-shape.js';
 import type { DecoderSource } from './decoder-source.js';
+import { latentScale, readLatent } from './read-latent.js';
 import { countLayers, readMixers } from './read-mixers.js';
 import { readRotary, stretchedContext } from './read-rotary.js';
 
 /** Settings that change results and that no architecture of the table computes with. */
 const uncomputed = ['attention.max_alibi_bias', 'attention.clamp_kqv', 'router_logit_softcapping'];
 /** The same for those that change nothing where they are 1. */
-const uncomputedAboveOne = ['expert_group_count', 'interleave_moe_layer_step'];
+const uncomputedAboveOne = ['interleave_moe_layer_step'];
 
 export interface ShapeOptions {
   /** Shortens the context of the file, or stretches it where the rotation allows that. */
@@ -25,10 +26,12 @@ export function readDecoderShape(
 ): DecoderShape {
   const { parameters, tensors } = source;
   const sizes = readSizes(source, architecture, contextLength);
-  const { layers, headSize, mixers } = sizes;
-  refuseUncomputed(source, headSize);
+  const { layers, headSize, mixers, latent } = sizes;
+  refuseUncomputed(source, sizes);
   const bidirectional = readDirection(source, architecture, purpose);
   const rotary = readRotary(source, architecture, sizes);
+  // Other queries and keys get their pairs in halves where the weights are read.
+  if (latent && (source.rotaryPairs ?? architecture.rotaryPairs) === 'adjacent') rotary.interleaved = true;
   const attention = readAttention(source, architecture, { ...sizes, rotary });
   if (purpose !== 'text') refuseTextOnly(source, { mixers, attention });
   const has = (name: string) => tensors.has(name);
@@ -47,7 +50,8 @@ export function readDecoderShape(
     norm: { kind: layerNorms ? 'layer' : 'rms', epsilon: parameters.number(epsilon), bias: false },
     normPlacement: architecture.normPlacement ?? 'before',
     rotary,
-    attention: { ...attention, ...bidirectional },
+    attention: { ...attention, ...bidirectional, ...(latent && { scale: latentScale(source, latent) }) },
+    latent,
     mixers,
     feedForward,
     queryKeyNorm: has(`${attending}.attn_q_norm.weight`) ? (architecture.queryKeyNorm ?? 'head') : 'none',
@@ -73,12 +77,15 @@ function readSizes(source: DecoderSource, architecture: Architecture, chosen?: n
   const hiddenSize = parameters.size('embedding_length');
   const heads = parameters.size('attention.head_count');
   const layers = countLayers(source);
-  const { mixers, keyValueHeads = parameters.size('attention.head_count_kv', heads) } = readMixers(
-    source,
-    architecture,
-    layers,
-  );
-  const headSize = parameters.size('attention.key_length', hiddenSize / heads);
+  const { mixers, keyValueHeads: listedHeads } = readMixers(source, architecture, layers);
+  // All heads attend to the same latents.
+  const keyValueHeads = architecture.latentAttention
+    ? 1
+    : (listedHeads ?? parameters.size('attention.head_count_kv', heads));
+  const latent = architecture.latentAttention ? readLatent(source) : undefined;
+  const headSize = latent
+    ? latent.rank + parameters.size('rope.dimension_count')
+    : parameters.size('attention.key_length', hiddenSize / heads);
   const modelContext = parameters.size('context_length');
   const dimensions = parameters.size('rope.dimension_count', headSize);
   if (heads % keyValueHeads !== 0 || headSize % 2 !== 0 || dimensions > headSize || dimensions % 2 !== 0) {
@@ -86,10 +93,13 @@ function readSizes(source: DecoderSource, architecture: Architecture, chosen?: n
     throw invalidFile(fileName, `${sizes} and ${dimensions} rotated dimensions do not fit`);
   }
   const contextLength = Math.min(chosen ?? modelContext, stretchedContext(source) ?? modelContext);
-  return { layers, hiddenSize, heads, keyValueHeads, headSize, mixers, modelContext, contextLength };
+  return { layers, hiddenSize, heads, keyValueHeads, headSize, latent, mixers, modelContext, contextLength };
 }
 
-function refuseUncomputed({ parameters, fileName, architecture }: DecoderSource, headSize: number): void {
+function refuseUncomputed(
+  { parameters, fileName, architecture }: DecoderSource,
+  { headSize, latent }: Pick<Sizes, 'headSize' | 'latent'>,
+): void {
   const refuse = (key: string, value: unknown) => {
     throw invalidFile(fileName, `its \`${architecture}.${key}\` is ${String(value)}, which is not computed here`);
   };
@@ -102,7 +112,8 @@ function refuseUncomputed({ parameters, fileName, architecture }: DecoderSource,
     if (value > 1) refuse(key, value);
   }
   const valueLength = parameters.size('attention.value_length', headSize);
-  if (valueLength !== headSize) refuse('attention.value_length', `${valueLength} beside keys of ${headSize}`);
+  if (!latent && valueLength !== headSize)
+    refuse('attention.value_length', `${valueLength} beside keys of ${headSize}`);
 }
 
 /** A file of a reranker may hold the score as a layer of its own. */
@@ -244,17 +255,45 @@ function readExperts(source: DecoderSource, architecture: Architecture, dense: n
   if (count < used) throw invalidFile(fileName, `each token uses ${used} of ${count} experts`);
   const gating = parameters.number('expert_gating_func', architecture.sigmoidRouter ? sigmoidGating : 0);
   const scale = positive(parameters.number('expert_weights_scale', 1));
+  const selectionBias =
+    architecture.selectionBias === 'stored'
+      ? tensors.has(`blk.${dense}.exp_probs_b.bias`)
+      : (architecture.selectionBias ?? false);
   return {
     count,
     used,
     scoring: gating === sigmoidGating ? 'sigmoid' : 'softmax',
-    selectionBias: architecture.selectionBias ?? false,
+    selectionBias,
     normalized: parameters.flag('expert_weights_norm', architecture.plainExpertWeights !== true),
     scale: scale === 1 ? undefined : scale,
+    groups: readGroups(source, { count, used, selectionBias }),
     bias: tensors.has(`blk.${dense}.ffn_gate_inp.bias`),
     clamp: architecture.expertClamp,
     shared: readSharedExpert(source, architecture, dense),
   };
+}
+
+/** Groups of experts that a token may be limited to; undefined if it may use all. */
+function readGroups(
+  { parameters, fileName }: DecoderSource,
+  { count, used, selectionBias }: Pick<ExpertShape, 'count' | 'used' | 'selectionBias'>,
+): ExpertShape['groups'] {
+  const groups = parameters.number('expert_group_count', 1);
+  // Files of models without groups write 0 or 1.
+  if (groups <= 1) return undefined;
+  const usedGroups = parameters.size('expert_group_used_count');
+  if (usedGroups === groups) return undefined;
+  const size = count / groups;
+  // A bias for the choice came with scores of groups by their best two experts.
+  const score = selectionBias ? 'best-two' : 'best';
+  const smallest = selectionBias ? 2 : 1;
+  if (Number.isInteger(size) && size >= smallest && usedGroups < groups && used <= usedGroups * size) {
+    return { count: groups, used: usedGroups, score };
+  }
+  throw invalidFile(
+    fileName,
+    `${used} of its ${count} experts come from ${usedGroups} of ${groups} groups, which do not fit`,
+  );
 }
 
 function readSharedExpert(

@@ -73,6 +73,11 @@ describe('SourceDecoder', () => {
     [{ hidden_activation: 'relu' }, 'its activation is relu; silu, gelu and gelu-tanh are computed'],
     [{ expert_count: 4, expert_used_count: 5 }, 'each token uses 5 of 4 experts'],
     [{ expert_count: 4, expert_used_count: 2 }, 'it has no tensor blk.0.ffn_gate_inp.weight'],
+    [{ expert_count: 4, expert_used_count: 2, expert_group_count: 2 }, '`expert_group_used_count` is missing'],
+    [
+      { expert_count: 4, expert_used_count: 3, expert_group_count: 2, expert_group_used_count: 1 },
+      '3 of its 4 experts come from 1 of 2 groups, which do not fit',
+    ],
   ])('refuses %j and names the key', (settings, message) => {
     expect(() => SourceDecoder.open(tiny(settings))).toThrow(message);
   });
@@ -98,6 +103,15 @@ describe('SourceDecoder', () => {
     ['qwen35', { nextn_predict_layers: 1 }, '1 of its 1 layers guess later tokens'],
   ])('refuses layers with a state of %s that do not fit: %j', (architecture, settings, message) => {
     expect(() => SourceDecoder.open(tiny(settings, { architecture }))).toThrow(message);
+  });
+
+  it.each<[Record<string, GgufValue>, string]>([
+    [{}, '`rope.dimension_count` is missing'],
+    [{ 'rope.dimension_count': 4 }, '`attention.key_length` is missing'],
+    [{ 'rope.dimension_count': 4, 'attention.key_length': 4 }, 'its heads have 4 values, of which 4 rotate'],
+    [{ 'rope.dimension_count': 4, 'attention.key_length': 12 }, '`attention.kv_lora_rank` is missing'],
+  ])('refuses sizes of attention to latents that do not fit: %j', (settings, message) => {
+    expect(() => SourceDecoder.open(tiny(settings, { architecture: 'deepseek2' }))).toThrow(message);
   });
 
   it('leaves out the layers that guess later tokens, and only those', () => {

@@ -21,6 +21,7 @@ const masked = -1e9;
  * - input `wanted_ids`: int64 [batch, wanted], tokens whose logits are wanted
  * - input `past_key_values.N.key|value`: float32 [batch, kv_heads, capacity, head_dim], of the layers that attend; of
  *   one with a window of W tokens, the dimension `capacity` has the name `window_W`
+ * - input `past_key_values.N.latent`: the same in place of keys and values, for attention to latents
  * - input `window_starts`, if there are such layers: int64 [batch], the position in the first place of their pasts. The
  *   caller may drop positions that no later token sees.
  * - input `past_states.N.NAME`: float32 [batch, …], the state of a layer that does not attend; zeros before the first
@@ -30,7 +31,8 @@ const masked = -1e9;
  * - output `topk_values`, `topk_ids`: float32 and int64 [batch, min(64, vocab)], descending
  * - output `lse`: float32 [batch], the log of the sum of exponentials of the row of logits
  * - output `wanted_logits`: float32 [batch, wanted]
- * - output `new_kv`: float32 [2 * layers, batch, kv_heads, seq, head_dim], layer by layer that attends, key then value
+ * - output `new_kv`: float32 [2 * layers, batch, kv_heads, seq, head_dim], layer by layer that attends, key then value;
+ *   of latents [layers, …]
  */
 export function emitSplitDecoder(options: DecoderOptions): OnnxGraph {
   if (options.linear.kind === 'float16') throw new Error('The split graph computes in float32.');
@@ -100,7 +102,7 @@ class SplitDecoder implements LayerStates {
     this.emitOutputs(body.emitHead(last), shape.vocabularySize);
     builder.node('Concat', this.newKeyValues, { axis: 0 }, 'new_kv');
     const { keyValueHeads, headSize } = shape;
-    builder.output('new_kv', 'float32', [2 * this.cachePlaces.size, 'batch', keyValueHeads, 'seq', headSize]);
+    builder.output('new_kv', 'float32', [this.newKeyValues.length, 'batch', keyValueHeads, 'seq', headSize]);
     for (const { layer, name, dimensions } of stateTensors(shape)) {
       builder.output(this.state(layer, name).present, 'float32', ['batch', ...dimensions]);
     }
@@ -115,7 +117,7 @@ class SplitDecoder implements LayerStates {
       const window = this.body.windowOf(layer);
       hasWindow ||= window !== null;
       const capacity = window === null ? 'capacity' : `window_${window.size}`;
-      for (const part of ['key', 'value']) {
+      for (const part of shape.latent ? ['latent'] : ['key', 'value']) {
         const dimensions = ['batch', keyValueHeads, capacity, headSize];
         this.builder.input(`${this.pastName(layer)}.${part}`, 'float32', dimensions);
       }
@@ -204,7 +206,8 @@ class SplitDecoder implements LayerStates {
   }
 
   private emitPast(layer: number, window: number): PastShape {
-    const capacity = this.dimension(`${this.pastName(layer)}.key`, 2);
+    const keys = this.body.options.shape.latent ? 'latent' : 'key';
+    const capacity = this.dimension(`${this.pastName(layer)}.${keys}`, 2);
     const sink = this.body.options.shape.attention?.sinks ? [this.builder.integers([1])] : [];
     return {
       mask: this.emitMask(capacity, window),
@@ -253,17 +256,19 @@ class SplitDecoder implements LayerStates {
 
   private attend(layer: number, projections: Projections): ValueName {
     const { body, builder } = this;
-    const { heads, keyValueHeads, headSize, attention } = body.options.shape;
+    const { heads, keyValueHeads, headSize, attention, latent } = body.options.shape;
     const { mask, parts } = this.pastOf(layer);
     const query = body.splitHeads(body.rotateQuery(layer, projections.query, this.positions), heads);
     const key = body.splitHeads(body.rotateKey(layer, projections.key, this.positions), keyValueHeads);
-    const value = body.splitHeads(projections.value, keyValueHeads);
-    this.newKeyValues.push(this.unsqueeze(key, [0]), this.unsqueeze(value, [0]));
+    const value = projections.value === null ? key : body.splitHeads(projections.value, keyValueHeads);
+    for (const fresh of new Set([key, value])) this.newKeyValues.push(this.unsqueeze(fresh, [0]));
 
     // Query heads that share a key-value head become rows of one product: [batch, kv_heads, group * seq, head_dim].
     const grouped = builder.node('Reshape', [query, builder.integers([0, keyValueHeads, -1, headSize])]);
-    const past = this.pastName(layer);
-    const products = [this.scores(grouped, `${past}.key`), this.scores(grouped, key)];
+    const [pastKey, pastValue] = (latent ? ['latent', 'latent'] : ['key', 'value']).map(
+      (part) => `${this.pastName(layer)}.${part}`,
+    ) as [ValueName, ValueName];
+    const products = [this.scores(grouped, pastKey), this.scores(grouped, key)];
     const sinks = attention?.sinks ? [body.sinkColumn(layer, this.scoreRows)] : [];
     const scores = builder.node('Add', [this.joinScores(products, sinks), mask]);
     const weights = builder.node('Softmax', [scores], { axis: -1 });
@@ -272,7 +277,7 @@ class SplitDecoder implements LayerStates {
     const rest = sinks.map(() => builder.freshName('sink_weights'));
     builder.nodeWithOutputs('Split', [weights, parts], [pastWeights, newWeights, ...rest], { axis: -1 });
     const context = builder.node('Add', [
-      builder.node('MatMul', [pastWeights, `${past}.value`]),
+      builder.node('MatMul', [pastWeights, pastValue]),
       builder.node('MatMul', [newWeights, value]),
     ]);
     return body.joinHeads(builder.node('Reshape', [context, this.contextShape]));

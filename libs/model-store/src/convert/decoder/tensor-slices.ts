@@ -6,6 +6,7 @@ import {
   expertsOf,
   feedForwardSize,
   type GatedDelta,
+  type LatentShape,
   type LayerPart,
   type ShortConvolution,
   weightNames,
@@ -18,7 +19,7 @@ export interface TensorSlice {
   rows: number;
   /** Values per row; a vector is one row. */
   columns: number;
-  /** Experts are stacked in a dimension of their own. */
+  /** Experts, or heads, are stacked in a dimension of their own. */
   experts?: number;
 }
 
@@ -34,6 +35,14 @@ const tensorNames: Record<LayerPart, string> = {
   sinks: 'attn_sinks',
   attention_output: 'attn_output',
   attention_post_norm: 'post_attention_norm',
+  latent_query_in: 'attn_q_a',
+  latent_query_norm: 'attn_q_a_norm',
+  latent_query: 'attn_q_b',
+  latent: 'attn_kv_a_mqa',
+  latent_norm: 'attn_kv_a_norm',
+  latent_key_value: 'attn_kv_b',
+  latent_key: 'attn_k_b',
+  latent_value: 'attn_v_b',
   convolution_in: 'shortconv.in_proj',
   convolution: 'shortconv.conv',
   convolution_out: 'shortconv.out_proj',
@@ -113,6 +122,7 @@ export class TensorSlices {
     const mixer = shape.mixers?.[layer];
     if (mixer?.kind === 'short-convolution') this.addConvolution(layer, mixer);
     else if (mixer) this.addDelta(layer, mixer);
+    else if (shape.latent) this.addLatentAttention(layer, shape.latent);
     else this.addAttention(layer);
     const experts = expertsOf(shape, layer);
     if (experts) this.addExperts(layer, experts);
@@ -146,6 +156,28 @@ export class TensorSlices {
       const perHead = { rows: count, columns: headSize };
       this.addPart(layer, part, queryKeyNorm === 'layer' ? perHead : vector);
     }
+  }
+
+  private addLatentAttention(layer: number, latent: LatentShape): void {
+    const { hiddenSize, heads, rotary } = this.shape;
+    const { rank, queryRank, plainSize, valueSize } = latent;
+    const rows = heads * (plainSize + rotary.dimensions);
+    if (queryRank === null) {
+      this.addPart(layer, 'latent_query', { rows, columns: hiddenSize, tensor: `blk.${layer}.${tensorNames.query}` });
+    } else {
+      this.addPart(layer, 'latent_query_in', { rows: queryRank, columns: hiddenSize });
+      this.addPart(layer, 'latent_query_norm', { rows: 1, columns: queryRank });
+      this.addPart(layer, 'latent_query', { rows, columns: queryRank });
+    }
+    this.addPart(layer, 'latent', { rows: rank + rotary.dimensions, columns: hiddenSize });
+    this.addPart(layer, 'latent_norm', { rows: 1, columns: rank });
+    if (latent.joined) {
+      this.addPart(layer, 'latent_key_value', { rows: heads * (plainSize + valueSize), columns: rank });
+    } else {
+      this.addPart(layer, 'latent_key', { rows: heads * rank, columns: plainSize, experts: heads });
+      this.addPart(layer, 'latent_value', { rows: heads * valueSize, columns: rank, experts: heads });
+    }
+    this.addPart(layer, 'attention_output', { rows: hiddenSize, columns: heads * valueSize });
   }
 
   private addConvolution(layer: number, { length, bias }: ShortConvolution): void {

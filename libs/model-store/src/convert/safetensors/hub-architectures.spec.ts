@@ -47,6 +47,18 @@ describe('hubArchitectures', () => {
     expect(values).toEqual(later.set('attention.sliding_window_pattern', 2));
   });
 
+  it('read what later libraries write of attention to latents', async () => {
+    const { rope_scaling: scaling, rope_theta: base, ...rest } = await tinyDecoderConfig('deepseek-v3');
+    const { type, ...factors } = scaling as Record<string, unknown>;
+    const later = { ...rest, rope_parameters: { ...factors, rope_type: type, rope_theta: base } };
+    const settings = settingsOf({ ...rest, rope_scaling: scaling, rope_theta: base });
+    expect(settings.values.get('rope.scaling.yarn_log_multiplier')).toBe(0.1);
+    expect(settingsOf(later)).toEqual(settings);
+    const { first_k_dense_replace: _, ...glm } = await tinyDecoderConfig('glm4-moe-lite');
+    const listed = settingsOf({ ...glm, mlp_layer_types: ['dense', 'dense', 'sparse'] });
+    expect(listed.values.get('leading_dense_block_count')).toBe(2);
+  });
+
   it('read LongRoPE by its first name, with the original context outside', async () => {
     const { rope_parameters: rope, ...rest } = await tinyDecoderConfig('phi3');
     const { short_factor: short, long_factor: long } = rope as Record<string, unknown>;

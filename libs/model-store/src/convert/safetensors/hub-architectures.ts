@@ -2,6 +2,7 @@ import { invalidFile } from '../invalid-file.js';
 import { addedAsExport } from '../exported-families.js';
 import { attentionOnlyGranite, ernieExperts, graniteScales, type HubParameterValues } from './family-settings.js';
 import type { HubConfig } from './hub-config.js';
+import { deepseek2, deepseek3, glm4MoeLite } from './hub-latent-architectures.js';
 import { type LayerKinds, lfm2, qwen35, qwen35moe } from './hub-state-architectures.js';
 
 /** How the hubs' files of an architecture map to the terms of GGUF. */
@@ -34,6 +35,8 @@ export interface HubArchitecture {
   otherNames?: Readonly<Record<string, string>>;
   /** Members that files leave out where they are these. */
   defaults?: Readonly<Record<string, unknown>>;
+  /** Returns the size of a head as far as it rotates; default: `head_dim`. */
+  headSize?: (config: HubConfig) => number;
   /** Queries and keys have the two values of a rotary pair side by side. */
   adjacentPairs?: true;
   /** Gains of norms are stored as their difference from one. */
@@ -235,8 +238,12 @@ export const hubArchitectures: Readonly<Record<string, HubArchitecture>> = {
       expert_weights_norm: config.flag('norm_topk_prob', true),
       expert_weights_scale: config.number('routed_scaling_factor', 1),
       expert_group_count: config.number('n_group', 1),
+      expert_group_used_count: config.number('topk_group', 1),
     }),
   },
+  DeepseekV2ForCausalLM: deepseek2,
+  DeepseekV3ForCausalLM: deepseek3,
+  Glm4MoeLiteForCausalLM: glm4MoeLite,
   Ernie4_5ForCausalLM: {
     architecture: 'ernie4_5',
     layer: plain,

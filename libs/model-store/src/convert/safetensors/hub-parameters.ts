@@ -82,7 +82,7 @@ export interface HubSettings {
 export function readSettings(config: HubConfig, hub: HubArchitecture): HubSettings {
   const heads = config.size('num_attention_heads');
   const hiddenSize = config.size('hidden_size');
-  const headSize = config.size('head_dim', hiddenSize / heads);
+  const headSize = hub.headSize?.(config) ?? config.size('head_dim', hiddenSize / heads);
   const layers = layersOf(config);
   const { exactYarn = false, plainYarn = false } = findArchitecture(hub.architecture) ?? {};
   const growsQueries = hub.architecture === 'mistral3';

@@ -1,0 +1,179 @@
+import { invalidFile } from '../invalid-file.js';
+import type { HubParameterValues } from './family-settings.js';
+import type { HubConfig } from './hub-config.js';
+
+/* Classes with attention to latents, as `HubArchitecture` describes them. */
+
+const feedForward = { ffn_gate: 'mlp.gate_proj', ffn_up: 'mlp.up_proj', ffn_down: 'mlp.down_proj' };
+
+const common = {
+  architecture: 'deepseek2',
+  layer: {
+    attn_norm: 'input_layernorm',
+    attn_kv_a_mqa: 'self_attn.kv_a_proj_with_mqa',
+    attn_kv_a_norm: 'self_attn.kv_a_layernorm',
+    attn_kv_b: 'self_attn.kv_b_proj',
+    attn_output: 'self_attn.o_proj',
+    ffn_norm: 'post_attention_layernorm',
+  },
+  kinds: {
+    of: (config: HubConfig) => {
+      const kind = config.has('q_lora_rank') ? 'latent-queries' : 'direct-queries';
+      return Array.from({ length: config.size('num_hidden_layers') }, () => kind);
+    },
+    modules: {
+      'direct-queries': { attn_q: 'self_attn.q_proj' },
+      'latent-queries': {
+        attn_q_a: 'self_attn.q_a_proj',
+        attn_q_a_norm: 'self_attn.q_a_layernorm',
+        attn_q_b: 'self_attn.q_b_proj',
+      },
+    },
+  },
+  adjacentPairs: true as const,
+  headSize: (config: HubConfig) => config.size('qk_rope_head_dim'),
+  denseLayer: feedForward,
+  expertLayer: {
+    ffn_gate_inp: 'mlp.gate',
+    ffn_gate_shexp: 'mlp.shared_experts.gate_proj',
+    ffn_up_shexp: 'mlp.shared_experts.up_proj',
+    ffn_down_shexp: 'mlp.shared_experts.down_proj',
+  },
+  experts: {
+    list: 'mlp.experts',
+    parts: { ffn_gate_exps: 'gate_proj', ffn_up_exps: 'up_proj', ffn_down_exps: 'down_proj' },
+  },
+};
+
+const sizes = { kv_lora_rank: 512, qk_nope_head_dim: 128, qk_rope_head_dim: 64, v_head_dim: 128 };
+
+export const deepseek2 = {
+  ...common,
+  defaults: {
+    ...sizes,
+    q_lora_rank: 1536,
+    first_k_dense_replace: 0,
+    n_routed_experts: 64,
+    n_shared_experts: 2,
+    moe_intermediate_size: 1407,
+    topk_method: 'greedy',
+  },
+  parameters: (config: HubConfig): HubParameterValues => {
+    requireValue(config, 'scoring_func', 'softmax');
+    const method = config.text('topk_method');
+    if (method !== 'greedy') requireValue(config, 'topk_method', 'group_limited_greedy');
+    // The authors' code does not scale weights that add up to one, and the libraries ignore the setting.
+    if (config.flag('norm_topk_prob', false)) throw refused('norm_topk_prob', true);
+    return {
+      ...latentParameters(config),
+      ...(method !== 'greedy' && groups(config)),
+    };
+  },
+};
+
+export const deepseek3 = {
+  ...common,
+  selectionBias: 'mlp.gate.e_score_correction_bias',
+  defaults: {
+    ...sizes,
+    q_lora_rank: 1536,
+    first_k_dense_replace: 3,
+    n_routed_experts: 256,
+    n_shared_experts: 1,
+    num_experts_per_tok: 8,
+    moe_intermediate_size: 2048,
+    n_group: 8,
+    topk_group: 4,
+    routed_scaling_factor: 2.5,
+    norm_topk_prob: true,
+  },
+  parameters: sigmoidParameters,
+};
+
+export const glm4MoeLite = {
+  ...deepseek3,
+  defaults: {
+    kv_lora_rank: 512,
+    q_lora_rank: 768,
+    qk_nope_head_dim: 192,
+    qk_rope_head_dim: 64,
+    v_head_dim: 256,
+    rms_norm_eps: 1e-5,
+    first_k_dense_replace: 1,
+    n_routed_experts: 64,
+    n_shared_experts: 1,
+    num_experts_per_tok: 4,
+    moe_intermediate_size: 1536,
+    routed_scaling_factor: 1.8,
+    norm_topk_prob: true,
+  },
+};
+
+function sigmoidParameters(config: HubConfig): HubParameterValues {
+  requireValue(config, 'scoring_func', 'sigmoid');
+  requireValue(config, 'topk_method', 'noaux_tc');
+  return {
+    ...latentParameters(config),
+    ...groups(config),
+    // GGUF's number of sigmoids.
+    expert_gating_func: 2,
+    expert_weights_norm: config.flag('norm_topk_prob', true),
+  };
+}
+
+function groups(config: HubConfig): HubParameterValues {
+  const count = config.number('n_group', 1);
+  return { expert_group_count: count, expert_group_used_count: config.number('topk_group', count) };
+}
+
+function latentParameters(config: HubConfig): HubParameterValues {
+  const settings = config.object('rope_parameters') ?? config.object('rope_scaling');
+  for (const name of ['attention_bias', 'mlp_bias']) if (config.flag(name, false)) throw refused(name, true);
+  if (!config.flag('rope_interleave', true)) throw refused('rope_interleave', false);
+  for (const holder of [config, settings]) {
+    const share = holder?.number('partial_rotary_factor', 1) ?? 1;
+    if (share !== 1) throw refused('partial_rotary_factor', share);
+  }
+  const heads = config.size('num_attention_heads');
+  const keyValueHeads = config.size('num_key_value_heads', heads);
+  if (keyValueHeads !== heads) throw refused('num_key_value_heads', `${keyValueHeads} beside ${heads} heads`);
+  const innerSize = config.size('moe_intermediate_size');
+  return {
+    'attention.key_length': config.size('qk_nope_head_dim') + config.size('qk_rope_head_dim'),
+    'attention.value_length': config.size('v_head_dim'),
+    'attention.kv_lora_rank': config.size('kv_lora_rank'),
+    'attention.q_lora_rank': config.has('q_lora_rank') ? config.size('q_lora_rank') : undefined,
+    // The libraries leave it at the default of the norm, whatever the file says of the others.
+    'attention.latent_norm_epsilon': 1e-6,
+    // GGUF's growth of scores by the logarithm of the factor.
+    'rope.scaling.yarn_log_multiplier': 0.1 * (settings?.number('mscale_all_dim', 0) ?? 0),
+    leading_dense_block_count: denseLayers(config),
+    interleave_moe_layer_step: config.number('moe_layer_freq', 1),
+    expert_used_count: config.size('num_experts_per_tok'),
+    expert_feed_forward_length: innerSize,
+    expert_shared_feed_forward_length: innerSize * config.size('n_shared_experts'),
+    expert_weights_norm: false,
+    expert_weights_scale: config.number('routed_scaling_factor', 1),
+  };
+}
+
+/** Later files list the kind of each layer, others the number of the first ones without experts. */
+function denseLayers(config: HubConfig): number {
+  const { mlp_layer_types: types } = config.values;
+  if (!Array.isArray(types)) return config.number('first_k_dense_replace');
+  const kinds = types.map(String);
+  const dense = kinds.findIndex((kind) => kind !== 'dense');
+  const isPrefix = dense >= 0 && kinds.slice(dense).every((kind) => kind === 'sparse');
+  if (isPrefix && kinds.length === config.size('num_hidden_layers')) return dense;
+  throw refused('mlp_layer_types', kinds.join(', ').slice(0, 60));
+}
+
+/** The member may be missing. */
+function requireValue(config: HubConfig, name: string, value: string): void {
+  const found = config.text(name, value);
+  if (found !== value) throw refused(name, found.slice(0, 40));
+}
+
+function refused(name: string, value: unknown): Error {
+  return invalidFile('config.json', `its ${name} is ${String(value)}, which is not computed here`);
+}
