@@ -16,6 +16,7 @@ import { Metrics, registerBusLag, registerQueueFailures, registerRefusedMessages
 import { openTracing } from '#platform/tracing';
 import { createTransport, type WorkerProcess } from '#queue';
 import { createArtifactStore } from '#storage';
+import { chooseProviders } from './choose-providers.js';
 import { hostEnvironment } from './host-environment.js';
 import { NvidiaGraphicsMemory } from './residency/graphics-memory.js';
 import { LocalMachineMemory } from './residency/machine-memory.js';
@@ -50,7 +51,7 @@ export async function runWorker(config: WorkerConfig, overrides: WorkerOverrides
   const worker = new Worker({
     ...workerSettings(config),
     ...{ transport, artifacts, media, tracing, logger, process: describedProcess },
-    launch: overrides.launch ?? forkHost({ env: hostEnvironment }),
+    launch: chooseProviders(overrides.launch ?? forkHost({ env: hostEnvironment }), { config, logger }),
     timings: overrides.timings,
   });
   const metrics = new Metrics('worker', { installation: config.installation });

@@ -49,6 +49,7 @@ export function hostLoadOptions(
       adapters: adapters.map((adapter) => ({ modelId: adapter.manifest.id, directory: adapter.directory })),
     }),
     providers: settings.providers,
+    quantization: manifest.capabilities.quantization,
     intraOpThreads: settings.threads ?? Math.min(availableProcessors(), maxThreads),
     slots,
     spareSlots: slots > 1 ? Math.ceil(slots / slotsPerSpareSlot) : 0,

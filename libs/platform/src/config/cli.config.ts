@@ -14,6 +14,7 @@ import {
 } from './search.variables.js';
 import { ReachableChains, RpcTimeout, type RpcSettings, rpcSettingsOf, RpcUpstreams } from './rpc.variables.js';
 import {
+  AllowSoftwareGpuVariable,
   OptionalDatabaseUrlVariable,
   ProvidersVariable,
   QueueKeyVariable,
@@ -78,6 +79,9 @@ export class CliConfig extends BaseConfig {
 
   @ProvidersVariable()
   providers!: string[];
+
+  @AllowSoftwareGpuVariable()
+  allowSoftwareGpu!: boolean;
 
   @ProvidersOfSearch()
   searchProviders!: string[];

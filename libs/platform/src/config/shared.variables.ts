@@ -1,5 +1,5 @@
 import { Matches } from '../validation/index.js';
-import { ListVariable, PortVariable, TextVariable } from './variable.js';
+import { BooleanVariable, ListVariable, PortVariable, TextVariable } from './variable.js';
 
 /* Variables shared by several config classes, with the same description, checks and default. */
 
@@ -28,10 +28,19 @@ export function FfmpegVariable(): PropertyDecorator {
 export function ProvidersVariable(): PropertyDecorator {
   return ListVariable('SLUICE_PROVIDERS', {
     about:
-      'Execution providers in order of preference. Without `cpu`, a model that none of them runs is not loaded; it never ' +
-      'falls back to the CPU.',
+      'Execution providers in order of preference. A model is tried on each and compared with the CPU (docs/operate/gpu.md). ' +
+      'Without `cpu`, a model that none of them runs is not loaded; it never falls back to the CPU.',
     choices: ['cuda', 'webgpu', 'cpu'],
-    default: 'cuda,cpu',
+    default: 'cuda,webgpu,cpu',
+  });
+}
+
+export function AllowSoftwareGpuVariable(): PropertyDecorator {
+  return BooleanVariable('SLUICE_ALLOW_SOFTWARE_GPU', {
+    about:
+      'Whether `webgpu` may use a Vulkan driver that computes on the processor, such as SwiftShader or llvmpipe. It is ' +
+      'slow: for tests only.',
+    default: false,
   });
 }
 

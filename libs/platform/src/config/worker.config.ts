@@ -7,7 +7,7 @@ import {
 } from '../validation/index.js';
 import { QueueConfig } from './base.config.js';
 import { type MemoryBudgetSetting, parseMemoryBudget } from './memory-budget.js';
-import { FfmpegVariable, ProvidersVariable } from './shared.variables.js';
+import { AllowSoftwareGpuVariable, FfmpegVariable, ProvidersVariable } from './shared.variables.js';
 import { ChoiceVariable, IntegerVariable, ListVariable, PortVariable, TextVariable } from './variable.js';
 
 const oneDayMs = 86_400_000;
@@ -155,6 +155,9 @@ export class WorkerConfig extends QueueConfig {
 
   @ProvidersVariable()
   providers!: string[];
+
+  @AllowSoftwareGpuVariable()
+  allowSoftwareGpu!: boolean;
 
   get models(): string[] {
     return this.explicitModels ?? (this.pools.length > 0 ? [] : ['starter']);

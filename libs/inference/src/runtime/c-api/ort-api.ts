@@ -3,6 +3,7 @@ import { dirname, join } from 'node:path';
 import type Koffi from 'koffi';
 import type { KoffiFunc } from 'koffi';
 import { errorText } from '#common/values';
+import { runtimeVersion } from '../runtime-version.js';
 import {
   errorMessageAt,
   type FunctionName,
@@ -12,9 +13,6 @@ import {
   signatures,
   tableVersion,
 } from './signatures.js';
-
-/** The version of the runtime whose function table is used; `package.json` pins it. */
-const runtimeVersion = '1.30.0';
 
 /** Level of the runtime's log: its errors are thrown. */
 export const fatalOnly = 4;
