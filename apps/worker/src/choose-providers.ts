@@ -10,13 +10,18 @@ import {
 import type { WorkerConfig } from '#platform/config';
 import type { Logger } from '#platform/logging';
 
-/** Returns a launcher of hosts that load each model on the provider that is right and the fastest for it here. */
-export function chooseProviders(
+/**
+ * Returns a launcher of hosts that load each model on the provider that is right and the fastest for it here. Rejects
+ * for a library that cannot be used.
+ */
+export async function chooseProviders(
   launch: HostLauncher,
-  { config, logger }: { config: Pick<WorkerConfig, 'home' | 'providers' | 'allowSoftwareGpu'>; logger: Logger },
-): HostLauncher {
-  // Found while the worker connects to its queue.
-  const devices = findProviderDevices(config.providers);
+  { config, logger }: { config: ProviderSettings; logger: Logger },
+): Promise<HostLauncher> {
+  const { providerLibraries: libraries } = config;
+  // Found while the worker starts, unless a library may be wrong.
+  const devices = findProviderDevices(config.providers, { libraries });
+  if (libraries.length > 0) await devices;
   void devices.then((found) => reportDevices(found, config, logger));
   const chooser = new ProviderChooser({
     ...{ launch, devices },
@@ -26,6 +31,8 @@ export function chooseProviders(
   });
   return choosingLauncher(launch, chooser);
 }
+
+type ProviderSettings = Pick<WorkerConfig, 'home' | 'providers' | 'providerLibraries' | 'allowSoftwareGpu'>;
 
 function reportDevices(
   devices: ProviderDevices,

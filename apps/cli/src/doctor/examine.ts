@@ -49,7 +49,7 @@ export async function diagnoseMachine({ config, signal }: CliContext): Promise<D
   const [machine, runtime, devices] = await Promise.all([
     reportMachine(await reportMedia()),
     reportRuntime(),
-    findProviderDevices(config.providers),
+    findProviderDevices(config.providers, { libraries: config.providerLibraries }),
   ]);
   const providers: ProviderReport[] = [];
   // Sequentially: two probes on one device would distort each other.
@@ -57,7 +57,10 @@ export async function diagnoseMachine({ config, signal }: CliContext): Promise<D
     const device = devices.get(name);
     const found = device !== undefined && !('missing' in device) ? device.name : null;
     const note = whyNot(name, device, config.allowSoftwareGpu);
-    const probed = note === null ? await probeProvider(name, signal) : { usable: false, note };
+    const probed =
+      note === null
+        ? await probeProvider(name, { signal, libraries: config.providerLibraries })
+        : { usable: false, note };
     providers.push({ name, device: found, ...probed });
   }
   const usable = providers.filter((provider) => provider.usable).map(({ name }) => name);

@@ -30,6 +30,8 @@ export interface HostLoadOptions {
   providers: string[];
   /** Why providers before them are not among them; absent: none was left out. */
   skippedProviders?: readonly string[];
+  /** Libraries with further providers; absent: none. */
+  providerLibraries?: readonly { provider: string; path: string }[];
   /** How its weights are stored, as its manifest says; absent: unknown. */
   quantization?: ModelManifest['capabilities']['quantization'];
   intraOpThreads: number;

@@ -91,6 +91,12 @@ export class ModelHost {
     const startedAt = performance.now();
     try {
       this.tracing = await this.openTraces();
+      const { providerLibraries = [] } = options;
+      // Loaded on demand: few machines have some.
+      if (providerLibraries.length > 0) {
+        const { registerProviderLibraries } = await import('../runtime/c-api/provider-libraries.js');
+        registerProviderLibraries(providerLibraries);
+      }
       const loaded = await loadOnProvider(options, {
         load: async (attempt) => (this.loaded = await this.loadEngine(attempt, this.deliver)),
         firstRun: (model) => this.warmUp(model),

@@ -4,8 +4,10 @@ import { createRequire } from 'node:module';
 import { release } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { PlatformError } from '#common';
 import { environmentWithoutSecrets } from '#platform/config';
 import { readNvidiaDriver } from '#platform/devices';
+import type { LibraryDevice, ProviderLibrary } from '../runtime/c-api/provider-libraries.js';
 import type { VulkanDevice } from '../runtime/devices/vulkan-devices.js';
 
 /** The device on which a provider would run models. */
@@ -19,8 +21,12 @@ export interface ProviderDevice {
 /** By provider: its device, or why there is none. Providers that are not among them tell when they are loaded. */
 export type ProviderDevices = ReadonlyMap<string, ProviderDevice | { missing: string }>;
 
+/** What the child process is asked: for the devices of Vulkan drivers, or for that of a library. */
+export type ProbeRequest = { vulkan: true } | { library: ProviderLibrary };
+
 /** What the child process says. */
 export type ProbedDevices = { devices: VulkanDevice[] } | { missing: string };
+export type ProbedLibrary = { provider: string } & ({ device: LibraryDevice | null } | { broken: string });
 
 const probeModule = fileURLToPath(new URL('./device-probe.child.js', import.meta.url));
 /** The part of the runtime that npm does not install by itself. */
@@ -33,18 +39,52 @@ const preference: readonly VulkanDevice['kind'][] = ['discrete', 'integrated', '
 /** Graphics interfaces of other systems than Linux. Their adapter is not read, so what it is shows in the trial. */
 const interfaces: Partial<Record<NodeJS.Platform, string>> = { darwin: 'Metal', win32: 'Direct3D 12' };
 
-/** Finds the devices of providers without loading the runtime. Takes a fraction of a second. */
+export interface DeviceSearch {
+  /** `SLUICE_PROVIDER_LIBRARIES`; default: none. */
+  libraries?: readonly ProviderLibrary[];
+  /** The program of the child process; default: that of this folder. */
+  modulePath?: string;
+  execArgv?: string[];
+}
+
+/**
+ * Finds the devices of providers without loading the runtime in this process. Takes a fraction of a second. Rejects for
+ * a library that cannot be used.
+ */
 export async function findProviderDevices(
   providers: readonly string[],
-  { modulePath = probeModule, execArgv }: { modulePath?: string; execArgv?: string[] } = {},
+  { libraries = [], ...child }: DeviceSearch = {},
 ): Promise<ProviderDevices> {
+  const found = new Map<string, ProviderDevice | { missing: string }>();
+  const ofLibraries = await Promise.all(libraries.map((library) => findOfLibrary(library, child)));
+  libraries.forEach(({ provider }, index) => void found.set(provider, ofLibraries[index] ?? { missing: '' }));
+  const isOpen = (name: string) => providers.includes(name) && !found.has(name);
   const [webgpu, cuda] = await Promise.all([
-    providers.includes('webgpu') ? findWebGpu(() => probeVulkan(modulePath, execArgv)) : null,
-    providers.includes('cuda') ? findCuda() : null,
+    isOpen('webgpu') ? findWebGpu(child) : null,
+    isOpen('cuda') ? findCuda() : null,
   ]);
-  return new Map(
-    Object.entries({ webgpu, cuda }).flatMap(([name, device]) => (device === null ? [] : [[name, device] as const])),
-  );
+  if (webgpu !== null) found.set('webgpu', webgpu);
+  if (cuda !== null) found.set('cuda', cuda);
+  return found;
+}
+
+/** Rejects with a sentence for the operator if the file is no such library. */
+async function findOfLibrary(
+  library: ProviderLibrary,
+  child: DeviceSearch,
+): Promise<ProviderDevice | { missing: string }> {
+  const probed = await askChild<ProbedLibrary>({ library }, child, (how) => ({
+    provider: library.provider,
+    broken: `it ended the process that loaded it (${how})`,
+  }));
+  if ('broken' in probed) {
+    const message = `SLUICE_PROVIDER_LIBRARIES names ${library.path}, which cannot be used: ${probed.broken}.`;
+    throw new PlatformError('SERVICE_UNAVAILABLE', message);
+  }
+  if (probed.device === null) return { missing: 'no device was found: its library has none here' };
+  const { name, version } = probed.device;
+  // The runtime gives it no name: it is chosen by the operator, whatever it computes on.
+  return { name, driver: version, isSoftware: false };
 }
 
 /** Null where the libraries are missing or the driver names no device, which is said when a model is loaded. */
@@ -66,10 +106,13 @@ function hasCudaLibrary(): boolean {
   }
 }
 
-async function findWebGpu(probe: () => Promise<ProbedDevices>): Promise<ProviderDevice | { missing: string }> {
+async function findWebGpu(child: DeviceSearch): Promise<ProviderDevice | { missing: string }> {
   const known = interfaces[process.platform];
   if (known !== undefined) return { name: known, driver: release(), isSoftware: false };
-  return chooseDevice(await probe());
+  const probed = await askChild<ProbedDevices>({ vulkan: true }, child, (how) => ({
+    missing: `a Vulkan driver ended the process that asked it (${how})`,
+  }));
+  return chooseDevice(probed);
 }
 
 /** Returns the device that the runtime would choose. */
@@ -82,21 +125,22 @@ export function chooseDevice(probed: ProbedDevices): ProviderDevice | { missing:
   return { name: device.name, driver: device.driver, isSoftware: device.kind === 'software' };
 }
 
-/** Asks the Vulkan drivers in a child process. */
-function probeVulkan(modulePath: string, execArgv: string[] | undefined): Promise<ProbedDevices> {
+/** Asks in a child process. `crashed` tells what to say if that ends without an answer. */
+function askChild<Answer>(
+  request: ProbeRequest,
+  { modulePath = probeModule, execArgv }: DeviceSearch,
+  crashed: (how: string) => Answer,
+): Promise<Answer> {
   return new Promise((resolve) => {
-    const child = fork(modulePath, [], {
+    const child = fork(modulePath, [JSON.stringify(request)], {
       env: environmentWithoutSecrets(),
       stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
       timeout: probeTimeoutMs,
       killSignal: 'SIGKILL',
       ...(execArgv !== undefined && { execArgv }),
     });
-    child.once('message', (probed) => resolve(probed as ProbedDevices));
-    child.once('error', (error) => resolve({ missing: error.message }));
-    child.once('exit', (code, signal) => {
-      const how = signal === null ? `exit code ${code}` : `signal ${signal}`;
-      resolve({ missing: `a Vulkan driver ended the process that asked it (${how})` });
-    });
+    child.once('message', (answer) => resolve(answer as Answer));
+    child.once('error', (error) => resolve(crashed(error.message)));
+    child.once('exit', (code, signal) => resolve(crashed(signal === null ? `exit code ${code}` : `signal ${signal}`)));
   });
 }

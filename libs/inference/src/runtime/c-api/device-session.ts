@@ -11,6 +11,7 @@ import {
 } from '../graph-session.js';
 import type { ChosenProvider, SessionOptions } from '../session-options.js';
 import { fatalOnly, OrtApi, type Pointer } from './ort-api.js';
+import { isOfLibrary, libraryDevice } from './provider-libraries.js';
 import { elementTypes } from './signatures.js';
 import { arrayOf, bytesPerElement } from './tensor-data.js';
 
@@ -226,7 +227,7 @@ export class DeviceSession implements GraphSession {
     const { api, kept } = this;
     const value = kept.get(tensor);
     if (value === undefined) throw new Error('the tensor was released');
-    if (!isDevice(this.provider)) return this.read(value).data as TensorData;
+    if (isOfLibrary(this.provider) || !isDevice(this.provider)) return this.read(value).data as TensorData;
     const count = tensor.dims.reduce((product, size) => product * size, 1);
     const data = arrayOf(tensor.type, new ArrayBuffer(count * bytesPerElement(tensor.type)));
     const { value: target } = this.hostTensor('copy', { ...tensor, data });
@@ -318,9 +319,9 @@ async function createSession(api: OrtApi, options: SessionOptions, provider: str
   }
 }
 
-/** Where tensors are that stay with their graph. */
+/** Where tensors are that stay with their graph: on the processor for providers of libraries. */
 function createDeviceMemory(api: OrtApi, provider: string): Pointer {
-  const device = devices.get(provider);
+  const device = isOfLibrary(provider) ? undefined : devices.get(provider);
   if (device === undefined) return api.create('CreateCpuMemoryInfo', deviceAllocator, defaultMemory);
   return api.create('CreateMemoryInfo', device.memory, deviceAllocator, 0, defaultMemory);
 }
@@ -341,6 +342,10 @@ function applySettings(api: OrtApi, settings: Pointer, options: SessionOptions):
 }
 
 function appendProvider(api: OrtApi, settings: Pointer, provider: string): void {
+  if (isOfLibrary(provider)) {
+    const chosen = [libraryDevice(provider)];
+    return api.call('SessionOptionsAppendExecutionProvider_V2', settings, api.env, chosen, 1, [], [], 0);
+  }
   const name = devices.get(provider)?.provider ?? provider;
   api.call('SessionOptionsAppendExecutionProvider', settings, name, [], [], 0);
 }

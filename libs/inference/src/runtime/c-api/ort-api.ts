@@ -7,6 +7,8 @@ import { runtimeVersion } from '../runtime-version.js';
 import {
   errorMessageAt,
   type FunctionName,
+  type Getter,
+  getters,
   type ParameterType,
   type Releasable,
   releases,
@@ -67,7 +69,8 @@ export class OrtApi {
     }
     const api = koffi.call(getApi, koffi.proto('void *', ['uint32_t']), tableVersion) as Pointer | null;
     if (api === null) throw new OrtApiUnavailable(`the runtime has no functions of version ${tableVersion}`);
-    const places = [...Object.values(signatures).map(({ at }) => at), ...Object.values(releases), errorMessageAt];
+    const called = [...Object.values(signatures), ...Object.values(getters)].map(({ at }) => at);
+    const places = [...called, ...Object.values(releases), errorMessageAt];
     const table = koffi.decode(api, koffi.array('void *', Math.max(...places) + 1)) as Pointer[];
     return new OrtApi(koffi, table);
   }
@@ -98,6 +101,13 @@ export class OrtApi {
     const out: unknown[] = [0];
     this.call(name, ...values, out);
     return Number(out[0]);
+  }
+
+  /** Returns a value of a device: a number, a text or an address, as the function has it. */
+  get(name: Getter, pointer: Pointer, key?: string): unknown {
+    const { at, result } = getters[name];
+    const parameters = key === undefined ? ['void *'] : ['void *', 'const char *'];
+    return this.native(at, result, parameters)(pointer, ...(key === undefined ? [] : [key]));
   }
 
   release(kind: Releasable, pointer: Pointer): void {
