@@ -172,6 +172,12 @@ describe('the provider of a model', () => {
     expect(loads).toEqual([['cuda'], ['cpu'], ['webgpu']]);
   });
 
+  it('is not tried for a host that has ended meanwhile', async () => {
+    const { chooser, loads } = machine({ webgpu: { ms: 1 } }, { webgpu: card });
+    await chooser().choose(loadOf('webgpu', 'cpu'), AbortSignal.abort());
+    expect(loads).toEqual([]);
+  });
+
   it('is tried anew with another driver', async () => {
     const behaviors = { webgpu: { ms: 1 } };
     await machine(behaviors, { webgpu: card }).choose(['webgpu', 'cpu']);

@@ -15,6 +15,8 @@ export type Attempt =
       isLasting: boolean;
     };
 
+const interrupted: Attempt = { failure: 'its trial was interrupted', isLasting: false };
+
 /** Loading and compiling on a device; the processor is given the same time. */
 const attemptTimeoutMs = 240_000;
 
@@ -34,6 +36,7 @@ export async function attemptOn(
   provider: string,
   { launch, load, signal, timeoutMs = attemptTimeoutMs }: AttemptOptions,
 ): Promise<Attempt> {
+  if (signal.aborted) return interrupted;
   // Neither changes where the model runs.
   const { adapters: _adapters, tee: _tee, ...model } = load;
   const options: HostLoadOptions = {
@@ -50,7 +53,7 @@ export async function attemptOn(
     return await new Promise<Attempt>((resolve) => {
       const fail = (failure: string, isLasting: boolean) => resolve({ failure, isLasting });
       timer = setTimeout(() => fail(`its trial took longer than ${timeoutMs / 1_000} s`, true), timeoutMs);
-      signal.addEventListener('abort', () => fail('its trial was interrupted', false), { once: true });
+      signal.addEventListener('abort', () => resolve(interrupted), { once: true });
       process.onExit((reason) => fail(`the process of its trial ended (${reason})`, isCrash(reason)));
       process.onMessage((message) => accept(message, { process, resolve, fail }));
       process.send({ type: 'load', options });

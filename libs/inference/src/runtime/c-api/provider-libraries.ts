@@ -16,7 +16,7 @@ export interface LibraryDevice {
   version: string;
 }
 
-/** Types of hardware (`OrtHardwareDeviceType`): the processor, GPUs, and accelerators of neural networks. */
+/** Types of hardware (OrtHardwareDeviceType in the header): the processor, GPUs, and accelerators of neural networks. */
 const preferredTypes: readonly unknown[] = [1, 2, 0];
 
 /** Devices of registered libraries, by provider: one each, or null where it has none here. */
