@@ -27,7 +27,7 @@ const entries = [
   '^libs/model-registry/src/(installations|manifest)/index[.]ts$',
   '^libs/payments/src/(checks|execution)/index[.]ts$',
   '^libs/model-store/src/(adapter|catalogue|memory|reference)/index[.]ts$',
-  '^libs/inference/src/(host|output|tasks)/index[.]ts$',
+  '^libs/inference/src/(host|output|tasks|trials)/index[.]ts$',
   '^libs/tee/src/sealing/index[.]ts$',
 ];
 
@@ -331,7 +331,7 @@ module.exports = {
       comment:
         'The parent of model hosts must not load the runtime: its calls would block the event loop that renews locks.',
       from: {
-        path: '^(apps/worker/|libs/inference/src/(host|output|tasks)/index[.]ts$)',
+        path: '^(apps/worker/|libs/inference/src/(host|output|tasks|trials)/index[.]ts$)',
         pathNot: [tests, '^apps/worker/src/model-host'],
       },
       to: { path: package_('onnxruntime-node|onnxruntime-common'), reachable: true },

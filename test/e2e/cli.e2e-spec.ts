@@ -120,16 +120,22 @@ describe('the command line', () => {
     expect(diagnosis.machine.memoryBytes).toBeGreaterThan(2 ** 28);
     expect(diagnosis.runtime.version).toMatch(/^1\.\d+\.\d+$/);
     expect(diagnosis.providers).toEqual([
-      { name: 'cuda', usable: false, note: expect.stringContaining('cuda skipped') as string },
-      { name: 'cpu', usable: true, note: null, sameRows: expect.any(Array) as unknown[] },
+      { name: 'cuda', device: null, usable: false, note: expect.stringContaining('cuda skipped') as string },
+      {
+        name: 'webgpu',
+        device: null,
+        usable: false,
+        note: expect.stringMatching(/^webgpu skipped: no device/) as string,
+      },
+      { name: 'cpu', device: null, usable: true, note: null, sameRows: expect.any(Array) as unknown[] },
     ]);
     // 8 bits in blocks of 32 are the same on every processor.
-    const { sameRows = [] } = diagnosis.providers[1] ?? {};
+    const { sameRows = [] } = diagnosis.providers[2] ?? {};
     expect(sameRows).toContainEqual({ bits: 8, blockSize: 32, same: true });
     expect(sameRows).toHaveLength(4);
     expect(diagnosis.models).toContainEqual(expect.objectContaining({ id: 'tiny-llama', provider: 'cpu' }));
     const forPeople = await run('doctor');
-    expect(forPeople.stdout).toMatch(/^cuda +not used +cuda skipped/m);
+    expect(forPeople.stdout).toMatch(/^cuda +– +not used +cuda skipped/m);
     expect(forPeople.stdout).toMatch(/^tiny-llama +\S+ \S+ +cpu$/m);
   });
 

@@ -16,6 +16,7 @@ import { Metrics, registerBusLag, registerQueueFailures, registerRefusedMessages
 import { openTracing } from '#platform/tracing';
 import { createTransport, type WorkerProcess } from '#queue';
 import { createArtifactStore } from '#storage';
+import { chooseProviders } from './choose-providers.js';
 import { hostEnvironment } from './host-environment.js';
 import { NvidiaGraphicsMemory } from './residency/graphics-memory.js';
 import { LocalMachineMemory } from './residency/machine-memory.js';
@@ -32,6 +33,7 @@ export interface WorkerOverrides {
 /** Runs a worker until SIGTERM or SIGINT, then drains it and lets the process end. */
 export async function runWorker(config: WorkerConfig, overrides: WorkerOverrides = {}): Promise<void> {
   const logger = createLogger('worker');
+  const launch = await chooseProviders(overrides.launch ?? forkHost({ env: hostEnvironment }), { config, logger });
   const transport = await createTransport({
     url: config.queueUrl,
     namespace: config.namespace,
@@ -50,7 +52,7 @@ export async function runWorker(config: WorkerConfig, overrides: WorkerOverrides
   const worker = new Worker({
     ...workerSettings(config),
     ...{ transport, artifacts, media, tracing, logger, process: describedProcess },
-    launch: overrides.launch ?? forkHost({ env: hostEnvironment }),
+    launch,
     timings: overrides.timings,
   });
   const metrics = new Metrics('worker', { installation: config.installation });
@@ -89,10 +91,10 @@ export async function runWorker(config: WorkerConfig, overrides: WorkerOverrides
 }
 
 function workerSettings(config: WorkerConfig) {
-  const { home, models, pools, pickupTimeoutMs, providers, threads, slots, tee } = config;
+  const { home, models, pools, pickupTimeoutMs, providers, providerLibraries, threads, slots, tee } = config;
   return {
     ...{ home, models, pools, pickupTimeoutMs },
-    settings: { providers, threads, slots, ...(tee !== 'off' && { tee }) },
+    settings: { providers, providerLibraries, threads, slots, ...(tee !== 'off' && { tee }) },
     silence: { textMs: config.hostSilenceMs, otherMs: config.mediaHostSilenceMs },
     residencyMs: config.minResidencyMs,
     machine: new LocalMachineMemory({ settings: config.memoryBudget, providers, graphics: new NvidiaGraphicsMemory() }),

@@ -4,6 +4,7 @@ export type { TextGenerationEngine, TextGenerationEvent, TextGenerationRequest }
 export type { GraphTensor } from './runtime/graph-session.js';
 export type { LogitsBatch } from './sampling/logits-batch.js';
 export type { Decoder } from './scheduler/decoder.js';
+export { registerProviderLibraries } from './runtime/c-api/provider-libraries.js';
 export { openGraph } from './runtime/open-graph.js';
 export { openDecoder } from './scheduler/open-decoder.js';
 export { loadFamilyEngine } from './families/index.js';

@@ -47,16 +47,20 @@ async function doctor(context: CliContext, { json }: { json?: boolean }): Promis
 function print({ output }: CliContext, { machine, runtime, providers, models }: Diagnosis, findings: string[]): void {
   output.table(['MACHINE', ''], [...machineRows(machine), ...runtimeRows(runtime)]);
   output.line();
-  const answers = providers.map(({ name, usable, note }) => [name, usable ? 'works' : 'not used', note ?? '']);
-  output.table(['PROVIDER', 'HERE', 'WHY'], answers);
+  const answers = providers.map(({ name, device, usable, note }) => {
+    return [name, device ?? '–', usable ? 'works' : 'not used', note ?? ''];
+  });
+  output.table(['PROVIDER', 'DEVICE', 'HERE', 'WHY'], answers);
   output.line();
   const rows = providers.flatMap(({ sameRows = [] }) => sameRows.map(weightRow));
   if (rows.length > 0) {
     output.table(['WEIGHTS', 'A TEXT ALONE AND IN A BATCH', ''], rows);
     output.line();
   }
-  const sizes = models.map(({ id, bytes, provider }) => [id, formatBytes(bytes), provider ?? 'nothing works']);
-  if (models.length > 0) output.table(['MODEL', 'FILES', 'WOULD USE'], sizes);
+  const sizes = models.map(({ id, bytes, provider, note }) => {
+    return [id, formatBytes(bytes), provider ?? 'nothing works', note ?? ''];
+  });
+  if (models.length > 0) output.table(['MODEL', 'FILES', 'WOULD USE', 'WHY'], sizes);
   else output.line('No model is installed.');
   output.line();
   for (const finding of findings) output.line(`! ${finding}`);

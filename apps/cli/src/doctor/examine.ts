@@ -1,5 +1,13 @@
+import {
+  findProviderDevices,
+  judgeRecord,
+  type ProviderDevices,
+  softwareNote,
+  trialKey,
+  TrialStore,
+} from '#inference/trials';
 import { MediaTools } from '#media';
-import { listInstalledModels } from '#model-store';
+import { type InstalledModel, listInstalledModels } from '#model-store';
 import type { CliContext } from '../cli-context.js';
 import { installedBytes } from '../models/known-models.js';
 import {
@@ -13,14 +21,18 @@ import { type ProbeResult, probeProvider } from './provider-probe.js';
 
 export interface ProviderReport extends ProbeResult {
   name: string;
+  /** The device on which it would run models, as its driver names it; null: there is none, or it is not known. */
+  device: string | null;
 }
 
 export interface ModelReport {
   id: string;
   /** Size of its files in bytes; a loaded model needs somewhat more. */
   bytes: number;
-  /** The first provider in order of preference that works on this machine; null if none does. */
+  /** The first provider in order of preference that works here and that its trials have not refused; null: none does. */
   provider: string | null;
+  /** What trials of workers with this data folder have shown of the providers before it; null: nothing. */
+  note: string | null;
 }
 
 /** Inference capabilities of a machine. */
@@ -34,17 +46,63 @@ export interface Diagnosis {
 
 /** Examines this machine like a worker that starts on it. Takes seconds, because every provider runs a computation. */
 export async function diagnoseMachine({ config, signal }: CliContext): Promise<Diagnosis> {
-  const [machine, runtime] = await Promise.all([reportMachine(await reportMedia()), reportRuntime()]);
+  const [machine, runtime, devices] = await Promise.all([
+    reportMachine(await reportMedia()),
+    reportRuntime(),
+    findProviderDevices(config.providers, { libraries: config.providerLibraries }),
+  ]);
   const providers: ProviderReport[] = [];
   // Sequentially: two probes on one device would distort each other.
   for (const name of new Set(config.providers)) {
-    providers.push({ name, ...(await probeProvider(name, signal)) });
+    const device = devices.get(name);
+    const found = device !== undefined && !('missing' in device) ? device.name : null;
+    const note = whyNot(name, device, config.allowSoftwareGpu);
+    const probed =
+      note === null
+        ? await probeProvider(name, { signal, libraries: config.providerLibraries })
+        : { usable: false, note };
+    providers.push({ name, device: found, ...probed });
   }
-  const provider = providers.find(({ usable }) => usable)?.name ?? null;
+  const usable = providers.filter((provider) => provider.usable).map(({ name }) => name);
+  const trials = new TrialStore(config.home, () => undefined);
   const installed = await listInstalledModels(config.home);
-  const models = installed.map((model) => ({ id: model.manifest.id, bytes: installedBytes(model), provider }));
-  return { machine, runtime, providers, models };
+  const models = installed.map(async (model): Promise<ModelReport> => {
+    const { provider, notes } = await recallChoice(model, { usable, devices, trials });
+    const note = notes.length === 0 ? null : notes.join('; ');
+    return { id: model.manifest.id, bytes: installedBytes(model), provider, note };
+  });
+  return { machine, runtime, providers, models: await Promise.all(models) };
 }
+
+/** Why a provider is not even tried here; null if it is. */
+function whyNot(name: string, device: KnownDevice, allowsSoftware: boolean): string | null {
+  if (device === undefined) return null;
+  if ('missing' in device) return `${name} skipped: ${device.missing}`;
+  return device.isSoftware && !allowsSoftware ? `${name} skipped: ${softwareNote(device)}` : null;
+}
+
+/** Chooses as a worker would that has tried the model before. */
+async function recallChoice(
+  { manifest, folder }: InstalledModel,
+  { usable, devices, trials }: { usable: readonly string[]; devices: ProviderDevices; trials: TrialStore },
+): Promise<{ provider: string | null; notes: string[] }> {
+  const notes: string[] = [];
+  for (const provider of usable) {
+    const device = devices.get(provider);
+    if (device === undefined || 'missing' in device) return { provider, notes };
+    const graph = { modelId: manifest.id, directory: folder, graphFile: manifest.graphFile };
+    const record = await trials.read(await trialKey(graph, provider, device));
+    const speedCounts = usable.includes('cpu') && !device.isSoftware;
+    const judged = record === null ? { note: 'not tried yet' } : judgeRecord(record, speedCounts);
+    if (!('skipped' in judged)) {
+      return { provider, notes: judged.note === null ? notes : [...notes, `${provider}: ${judged.note}`] };
+    }
+    notes.push(`${provider} skipped: ${judged.skipped}`);
+  }
+  return { provider: null, notes };
+}
+
+type KnownDevice = ReturnType<ProviderDevices['get']>;
 
 /** What reads and writes audio and video here. */
 async function reportMedia(): Promise<ToolReport[]> {

@@ -18,15 +18,15 @@ const healthy: Diagnosis = {
   },
   runtime: { version: '1.30.0', cuda: { installed: true, libraries: [found] } },
   providers: [
-    { name: 'cuda', usable: true, note: null },
-    { name: 'cpu', usable: true, note: null },
+    { name: 'cuda', device: 'Card', usable: true, note: null },
+    { name: 'cpu', device: null, usable: true, note: null },
   ],
-  models: [{ id: 'small', bytes: 2 ** 30, provider: 'cuda' }],
+  models: [{ id: 'small', bytes: 2 ** 30, provider: 'cuda', note: null }],
 };
 
 const cudaFails = [
-  { name: 'cuda', usable: false, note: 'cuda skipped' },
-  { name: 'cpu', usable: true, note: null },
+  { name: 'cuda', device: null, usable: false, note: 'cuda skipped' },
+  { name: 'cpu', device: null, usable: true, note: null },
 ];
 
 function withoutCuda(machine: Partial<Diagnosis['machine']>, cuda: Diagnosis['runtime']['cuda']): string[] {
@@ -57,7 +57,9 @@ describe('doctor findings', () => {
   });
 
   it('name the reason when no provider of the list works, since nothing falls back to the CPU', () => {
-    const providers = [{ name: 'cuda', usable: false, note: 'cuda skipped: its libraries are not installed' }];
+    const providers = [
+      { name: 'cuda', device: null, usable: false, note: 'cuda skipped: its libraries are not installed' },
+    ];
     const machine = { ...healthy.machine, nvidia: null };
     const runtime = { ...healthy.runtime, cuda: { installed: false, libraries: null } };
     expect(collectFindings({ ...healthy, machine, runtime, providers })).toEqual([

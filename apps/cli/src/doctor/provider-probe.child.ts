@@ -2,7 +2,8 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { errorText } from '#common/values';
-import { openGraph } from '#inference';
+import { openGraph, registerProviderLibraries } from '#inference';
+import type { ProviderLibrarySetting } from '#platform/config';
 import { bytesOf, GraphBuilder, writeOnnxModel } from '#model-store';
 import type { ProbeResult, WeightRows } from './provider-probe.js';
 import { multipliesRowsAlike } from './row-kernels.js';
@@ -22,6 +23,7 @@ async function writeProbe(folder: string): Promise<string> {
 }
 
 async function probe(provider: string): Promise<ProbeResult> {
+  registerProviderLibraries(JSON.parse(process.argv[3] ?? '[]') as ProviderLibrarySetting[]);
   const folder = await mkdtemp(join(tmpdir(), 'sluice-doctor-'));
   try {
     const modelPath = await writeProbe(folder);

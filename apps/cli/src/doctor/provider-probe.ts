@@ -1,5 +1,6 @@
 import { fork } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
+import type { ProviderLibrarySetting } from '#platform/config';
 import type { WeightBlocks } from './row-kernels.js';
 
 /** Result of running a small graph on a provider. */
@@ -20,10 +21,16 @@ const timeoutMs = 60_000;
 const childModule = fileURLToPath(new URL('./provider-probe.child.js', import.meta.url));
 
 /** Multiplies two matrices on an execution provider, in a child process because its libraries may crash. */
-export function probeProvider(provider: string, signal: AbortSignal): Promise<ProbeResult> {
+export function probeProvider(
+  provider: string,
+  { signal, libraries }: { signal: AbortSignal; libraries: readonly ProviderLibrarySetting[] },
+): Promise<ProbeResult> {
   return new Promise((resolve, reject) => {
     // Ends with the command and no earlier.
-    const child = fork(childModule, [provider], { stdio: ['ignore', 'ignore', 'ignore', 'ipc'], timeout: timeoutMs });
+    const child = fork(childModule, [provider, JSON.stringify(libraries)], {
+      stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
+      timeout: timeoutMs,
+    });
     const stop = (): void => void child.kill('SIGKILL');
     const finish = (result: ProbeResult): void => {
       signal.removeEventListener('abort', stop);

@@ -1,4 +1,5 @@
 import type { RunShape } from '#model-memory';
+import type { ModelManifest } from '#model-registry/manifest';
 import type { TeeChoice } from '#tee';
 import type { Engine, EngineSink } from './engine.js';
 import type { ReasoningFormat } from './reasoning-format.js';
@@ -27,6 +28,12 @@ export interface HostLoadOptions {
   adapters?: AdapterOptions[];
   /** Execution providers in order of preference. */
   providers: string[];
+  /** Why providers before them are not among them; absent: none was left out. */
+  skippedProviders?: readonly string[];
+  /** Libraries with further providers; absent: none. */
+  providerLibraries?: readonly { provider: string; path: string }[];
+  /** How its weights are stored, as its manifest says; absent: unknown. */
+  quantization?: ModelManifest['capabilities']['quantization'];
   intraOpThreads: number;
   /** Maximum number of sequences in the batch. */
   slots: number;
@@ -67,6 +74,8 @@ export interface LoadedEngine {
   batchInvariant?: boolean;
   /** Run before the host is ready, because the first run of a session is slow. */
   warmUp?: WarmUp;
+  /** Run on several providers, whose results and times are compared; default: `warmUp`. */
+  trial?: WarmUp;
 }
 
 export interface LoadedAdapters {

@@ -266,3 +266,11 @@ export const textWarmUp: Omit<TextGenerationRequest, 'id'> = {
   stopTokenIds: [],
   topLogprobs: null,
 };
+
+/** A prompt and a text of some tokens, whose log-probabilities differ by little between providers. */
+export const textTrial: Omit<TextGenerationRequest, 'id'> = {
+  ...textWarmUp,
+  prompt: { text: 'The river runs from the hills to the sea, and the old road follows it. One day' },
+  maxTokens: 8,
+  topLogprobs: 5,
+};

@@ -3,6 +3,7 @@ import type { RunShape } from '#model-memory';
 import type { HostLoadOptions, LoadedAdapters } from '../contract/engine-loader.js';
 import type { AnyEngineStats, EngineEvent, EngineRequest } from '../contract/engine.js';
 import type { HostInquiry, HostTeeReport } from './host-tee.js';
+import type { TrialMeasure } from './trial-run.js';
 
 /*
  * Messages between a worker and a model host over the fork's channel (structured clone). One host serves one model.
@@ -15,6 +16,8 @@ export type HostCommand =
   | { type: 'submit'; request: EngineRequest; trace?: string }
   | { type: 'cancel'; id: string }
   | { type: 'ask'; id: number; inquiry: HostInquiry }
+  /** Measures the short run of the loaded model; `tried` follows. */
+  | { type: 'try' }
   | { type: 'drain' };
 
 export type HostMessage =
@@ -46,4 +49,7 @@ export type HostMessage =
   | { type: 'beat'; stats: AnyEngineStats; residentBytes: number; loopLagMs: number }
   /** To the `ask` with this id. */
   | { type: 'answer'; id: number; answer?: object; error?: WireError }
+  /** Null: the family has no short run. */
+  | { type: 'tried'; measure: TrialMeasure | null }
+  | { type: 'try-failed'; detail: string }
   | { type: 'drained' };

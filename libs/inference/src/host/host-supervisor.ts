@@ -307,6 +307,8 @@ export class HostSupervisor implements TextGenerationRunner, TaskRunner {
       case 'load-failed':
         return this.replace(`load failed: ${message.detail}`);
       case 'hello':
+      case 'tried':
+      case 'try-failed':
       case 'drained':
         return;
     }

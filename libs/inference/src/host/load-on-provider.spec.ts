@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { PlatformError } from '#common';
 import type { HostLoadOptions, LoadedEngine } from '../contract/engine-loader.js';
+import { GraphRunError } from '../runtime/graph-run-error.js';
 import { loadOnProvider } from './load-on-provider.js';
 
 interface Machine {
@@ -33,13 +34,13 @@ function machine({ refusing = [], failingInLoad = [], failing = [] }: Machine) {
   return {
     closed,
     loads,
-    load: (providers: string[]) => loadOnProvider({ providers } as HostLoadOptions, { load, firstRun }),
+    load: (providers: string[], skippedProviders?: string[]) =>
+      loadOnProvider({ providers, skippedProviders } as HostLoadOptions, { load, firstRun }),
   };
 }
 
 function failedRun(provider: string): PlatformError {
-  const reason = `Gather requires f16 but ${provider} has none`;
-  return new PlatformError('INFERENCE_FAILED', 'The service failed to answer this request.', null, { reason });
+  return new GraphRunError(provider, new Error(`Gather requires f16 but ${provider} has none`));
 }
 
 describe('a model', () => {
@@ -53,12 +54,14 @@ describe('a model', () => {
   it.each([{ failing: ['webgpu'] }, { failingInLoad: ['webgpu'] }])(
     'goes to the next provider when a first run fails, with the reason of the runtime: %j',
     async (failing) => {
-      const { load, closed } = machine({ refusing: ['cuda'], ...failing });
+      const { load, loads, closed } = machine({ refusing: ['cuda'], ...failing });
       expect(await load(['cuda', 'webgpu', 'cpu'])).toMatchObject({
         provider: 'cpu',
         providerNote: 'cuda skipped: no libraries; webgpu skipped: Gather requires f16 but webgpu has none',
       });
       expect(closed.every((provider) => provider === 'webgpu')).toBe(true);
+      // The provider that failed is not loaded once more.
+      expect(loads).toEqual([['cuda', 'webgpu', 'cpu'], ['cuda'], ['cpu']]);
     },
   );
 
@@ -77,5 +80,14 @@ describe('a model', () => {
     const { load, loads } = machine({ refusing: ['webgpu', 'cpu'] });
     await expect(load(['webgpu', 'cpu'])).rejects.toThrow('refused');
     expect(loads).toHaveLength(1);
+  });
+
+  it('says why providers were left out before', async () => {
+    const skipped = ['webgpu skipped: slower'];
+    expect(await machine({}).load(['cpu'], skipped)).toMatchObject({ provider: 'cpu', providerNote: skipped[0] });
+    await expect(machine({}).load([], skipped)).rejects.toMatchObject({ reason: 'webgpu skipped: slower' });
+    await expect(machine({ refusing: ['cpu'] }).load(['cpu'], skipped)).rejects.toMatchObject({
+      reason: 'webgpu skipped: slower; refused',
+    });
   });
 });

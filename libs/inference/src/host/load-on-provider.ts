@@ -1,5 +1,6 @@
 import { PlatformError } from '#common';
 import { errorText } from '#common/values';
+import { GraphRunError } from '../runtime/graph-run-error.js';
 import { plainReason } from '../runtime/plain-reason.js';
 import type { HostLoadOptions, LoadedEngine } from '../contract/engine-loader.js';
 
@@ -15,23 +16,58 @@ export interface LoadSteps {
  * reasons of all of them.
  */
 export async function loadOnProvider(options: HostLoadOptions, steps: LoadSteps): Promise<LoadedEngine> {
+  const { providers, skippedProviders = [] } = options;
+  if (providers.length === 0) throw noProvider(skippedProviders);
+  try {
+    return withNotes(await loadOnOneOf(options, steps), skippedProviders);
+  } catch (error) {
+    throw skippedProviders.length === 0 ? error : noProvider([...skippedProviders, explainError(error)]);
+  }
+}
+
+async function loadOnOneOf(options: HostLoadOptions, steps: LoadSteps): Promise<LoadedEngine> {
+  const failed = new Map<string, string>();
   try {
     return await loadAndRun(options, steps);
   } catch (error) {
     // The runtime gives a reason for a run that failed, also for one that was part of the load.
-    if (options.providers.length < 2 || reasonOf(error) === undefined) throw error;
+    const reason = reasonOf(error);
+    if (options.providers.length < 2 || reason === undefined) throw error;
+    if (error instanceof FirstRunFailed || error instanceof GraphRunError) failed.set(error.provider, reason);
   }
   const skipped: string[] = [];
   for (const provider of options.providers) {
+    let reason = failed.get(provider);
     try {
-      const loaded = await loadAndRun({ ...options, providers: [provider] }, steps);
-      return { ...loaded, providerNote: skipped.length === 0 ? null : skipped.join('; ') };
+      if (reason === undefined) {
+        return withNotes(await loadAndRun({ ...options, providers: [provider] }, steps), skipped);
+      }
     } catch (error) {
-      skipped.push(`${provider} skipped: ${reasonOf(error) ?? plainReason(causeOf(error))}`);
+      reason = reasonOf(error) ?? plainReason(causeOf(error));
     }
+    skipped.push(`${provider} skipped: ${reason}`);
   }
+  throw noProvider(skipped);
+}
+
+function withNotes(loaded: LoadedEngine, skipped: readonly string[]): LoadedEngine {
+  const notes = [...skipped, ...(loaded.providerNote === null ? [] : [loaded.providerNote])];
+  return { ...loaded, providerNote: notes.length === 0 ? null : notes.join('; ') };
+}
+
+function noProvider(skipped: readonly string[]): PlatformError {
   const reason = skipped.join('; ');
-  throw new PlatformError('INFERENCE_FAILED', 'The model runs on none of the providers.', null, { reason });
+  return new PlatformError('INFERENCE_FAILED', 'The model runs on none of the providers.', null, { reason });
+}
+
+/** A first run that failed, with the provider on which it did. */
+class FirstRunFailed extends PlatformError {
+  constructor(
+    readonly provider: string,
+    { code, message, param, reason }: PlatformError,
+  ) {
+    super(code, message, param, { ...(reason !== undefined && { reason }) });
+  }
 }
 
 /** What the runtime said of a failure, for the operator; of others the message. */
@@ -54,6 +90,6 @@ async function loadAndRun(options: HostLoadOptions, { load, firstRun }: LoadStep
     return loaded;
   } catch (error) {
     await loaded.engine.close();
-    throw error;
+    throw error instanceof PlatformError ? new FirstRunFailed(loaded.provider, error) : error;
   }
 }

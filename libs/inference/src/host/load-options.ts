@@ -15,6 +15,8 @@ const slotsPerSpareSlot = 16;
 export interface HostSettings {
   /** Execution providers in order of preference. */
   providers: string[];
+  /** As in `HostLoadOptions`. */
+  providerLibraries?: HostLoadOptions['providerLibraries'];
   /** Default: one per core, at most 16. */
   threads?: number;
   /** Overrides the manifests. */
@@ -49,6 +51,8 @@ export function hostLoadOptions(
       adapters: adapters.map((adapter) => ({ modelId: adapter.manifest.id, directory: adapter.directory })),
     }),
     providers: settings.providers,
+    ...(settings.providerLibraries !== undefined && { providerLibraries: settings.providerLibraries }),
+    quantization: manifest.capabilities.quantization,
     intraOpThreads: settings.threads ?? Math.min(availableProcessors(), maxThreads),
     slots,
     spareSlots: slots > 1 ? Math.ceil(slots / slotsPerSpareSlot) : 0,

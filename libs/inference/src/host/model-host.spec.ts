@@ -19,7 +19,7 @@ async function readyMessageOf(engine: Engine): Promise<HostMessage> {
     };
     new ModelHost(channel, async () => ({ engine, provider: 'cpu', providerNote: null, slots: 1 })).start();
   });
-  command({ type: 'load', options: {} as HostLoadOptions });
+  command({ type: 'load', options: { providers: ['cpu'] } as HostLoadOptions });
   const message = await ready;
   command({ type: 'drain' });
   await leaving;

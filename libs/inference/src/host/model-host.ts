@@ -6,11 +6,12 @@ import { IdleCollector } from '#platform/memory';
 import { noTracing, openTracing, type Tracing } from '#platform/tracing';
 import type { EngineEvent, EngineSink } from '../contract/engine.js';
 import type { HostCommand, HostMessage } from './host-protocol.js';
-import type { EngineLoader, LoadedEngine, HostLoadOptions } from '../contract/engine-loader.js';
+import type { EngineLoader, LoadedEngine, HostLoadOptions, WarmUp } from '../contract/engine-loader.js';
 import { explainError, loadOnProvider } from './load-on-provider.js';
 import { HostTee, type HostTeeReport } from './host-tee.js';
 import { SealedRequests } from './sealed-requests.js';
 import { SubmitTurns } from './submit-turns.js';
+import { measureTrial, resultOf } from './trial-run.js';
 
 /** The child's end of the fork's channel, as provided by `process`. */
 export interface HostChannel {
@@ -23,7 +24,7 @@ export interface HostChannel {
 
 export const heartbeatIntervalMs = 1_000;
 
-const warmUpId = 'warm-up';
+const ownRunId = 'warm-up';
 
 /**
  * Child process of a model host: loads one model and executes the worker's messages. Sends one message per engine step,
@@ -31,7 +32,8 @@ const warmUpId = 'warm-up';
  */
 export class ModelHost {
   private loaded: LoadedEngine | null = null;
-  private warmedUp: ((event: EngineEvent) => void) | null = null;
+  /** Events of the host's own run, and who waits for its end. */
+  private ownRun: { events: EngineEvent[]; end: () => void } | null = null;
   private readonly loopDelay = monitorEventLoopDelay({ resolution: 20 });
   private tracing: Tracing = noTracing;
   private tee: HostTee | null = null;
@@ -76,6 +78,9 @@ export class ModelHost {
       case 'ask':
         void this.answer(command);
         return;
+      case 'try':
+        void this.try();
+        return;
       case 'drain':
         void this.drain();
         return;
@@ -86,6 +91,12 @@ export class ModelHost {
     const startedAt = performance.now();
     try {
       this.tracing = await this.openTraces();
+      const { providerLibraries = [] } = options;
+      // Loaded on demand: few machines have some.
+      if (providerLibraries.length > 0) {
+        const { registerProviderLibraries } = await import('../runtime/c-api/provider-libraries.js');
+        registerProviderLibraries(providerLibraries);
+      }
       const loaded = await loadOnProvider(options, {
         load: async (attempt) => (this.loaded = await this.loadEngine(attempt, this.deliver)),
         firstRun: (model) => this.warmUp(model),
@@ -129,19 +140,40 @@ export class ModelHost {
     }
   }
 
-  private async warmUp({ engine, warmUp }: LoadedEngine): Promise<void> {
-    if (warmUp === undefined) return;
-    const ended = new Promise<EngineEvent>((resolve) => (this.warmedUp = resolve));
-    engine.submit({ ...warmUp, id: warmUpId } as never);
-    const event = await ended;
-    this.warmedUp = null;
-    if (event.type === 'failed') throw PlatformError.fromWire(event.error);
+  private async warmUp({ warmUp }: LoadedEngine): Promise<void> {
+    if (warmUp !== undefined) resultOf(await this.runOwn(warmUp));
+  }
+
+  private async try(): Promise<void> {
+    try {
+      const { loaded } = this;
+      if (loaded === null) throw new Error('no model is loaded');
+      const { trial = loaded.warmUp, provider } = loaded;
+      const run = (request: WarmUp) => this.runOwn(request);
+      const measure = trial === undefined ? null : await measureTrial(trial, { provider, run });
+      this.channel.send({ type: 'tried', measure });
+    } catch (error) {
+      this.channel.send({ type: 'try-failed', detail: explainError(error) });
+    }
+  }
+
+  /** Runs a request of the host itself and returns its events, which nobody else gets. */
+  private async runOwn(request: WarmUp): Promise<readonly EngineEvent[]> {
+    const events: EngineEvent[] = [];
+    const ended = new Promise<void>((resolve) => (this.ownRun = { events, end: resolve }));
+    this.loaded?.engine.submit({ ...request, id: ownRunId } as never);
+    await ended;
+    this.ownRun = null;
+    return events;
   }
 
   private readonly deliver: EngineSink = Object.assign(
     (events: [id: string, event: EngineEvent][]) => {
-      if (this.warmedUp === null) return this.passOn(events);
-      for (const [id, event] of events) if (id === warmUpId && isLast(event)) this.warmedUp(event);
+      const { ownRun } = this;
+      if (ownRun === null) return this.passOn(events);
+      const own = events.flatMap(([id, event]) => (id === ownRunId ? [event] : []));
+      ownRun.events.push(...own);
+      if (own.some(isLast)) ownRun.end();
     },
     { delivered: () => this.channel.sent() },
   );

@@ -70,3 +70,9 @@ function sampleOf(value: number): number {
 export function emptyImage(width: number, height: number): RgbPixels {
   return { width, height, data: new Uint8Array(width * height * 3) };
 }
+
+/** An image with edges and gradients, for runs whose results are compared. */
+export function patternImage(width: number, height: number): RgbPixels {
+  const data = Uint8Array.from({ length: width * height * 3 }, (_, index) => (index * 37 + (index >> 6) * 11) % 256);
+  return { width, height, data };
+}

@@ -1,9 +1,8 @@
 import { dirname } from 'node:path';
 import { env, InferenceSession, listSupportedBackends, Tensor } from 'onnxruntime-node';
-import { PlatformError } from '#common';
 import { float16Bits } from './float16.js';
+import { GraphRunError } from './graph-run-error.js';
 import type { GraphSession, GraphTensor, TensorData, TensorDescription, TensorType } from './graph-session.js';
-import { plainReason } from './plain-reason.js';
 import type { ChosenProvider, SessionOptions } from './session-options.js';
 
 // Errors are thrown; logging them too would print paths and duplicate them.
@@ -50,8 +49,7 @@ export class BindingSession implements GraphSession {
     try {
       return await this.session.run(this.readable(feeds) as Record<string, Tensor>, fetches);
     } catch (cause) {
-      const options = { cause, reason: plainReason(cause) };
-      throw new PlatformError('INFERENCE_FAILED', 'The service failed to answer this request.', null, options);
+      throw new GraphRunError(this.provider, cause);
     }
   }
 

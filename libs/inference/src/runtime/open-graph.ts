@@ -4,12 +4,13 @@ import { freeBytes } from '#platform/memory';
 import { BindingSession, isProviderOfBuild } from './binding-session.js';
 import { DeviceSession, isDevice } from './c-api/device-session.js';
 import { OrtApiUnavailable } from './c-api/ort-api.js';
+import { isOfLibrary } from './c-api/provider-libraries.js';
 import type { GraphSession } from './graph-session.js';
 import { plainReason } from './plain-reason.js';
 import type { ChosenProvider, SessionOptions } from './session-options.js';
 
 export interface GraphOptions extends SessionOptions {
-  /** Execution providers in order of preference: `cuda`, `webgpu`, `cpu`. No other is tried. */
+  /** Execution providers in order of preference: `cuda`, `webgpu`, `cpu`, or of registered libraries. No other is tried. */
   providers: readonly string[];
 }
 
@@ -31,7 +32,7 @@ async function openOnProvider({ providers, ...options }: GraphOptions): Promise<
   const skipped: string[] = [];
   let lastError: unknown = null;
   for (const provider of new Set(providers)) {
-    if (!isProviderOfBuild(provider)) {
+    if (!isOfLibrary(provider) && !isProviderOfBuild(provider)) {
       skipped.push(`${provider} skipped: not part of this build`);
       continue;
     }
@@ -55,6 +56,8 @@ async function openOnProvider({ providers, ...options }: GraphOptions): Promise<
  * returns tensors without copies.
  */
 async function openOn(options: SessionOptions, chosen: ChosenProvider): Promise<GraphSession> {
+  // The binding knows no provider of a library.
+  if (isOfLibrary(chosen.provider)) return await DeviceSession.open(options, chosen);
   if (!isDevice(chosen.provider)) return await BindingSession.open(options, chosen);
   try {
     return await DeviceSession.open(options, chosen);

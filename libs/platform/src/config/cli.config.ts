@@ -13,8 +13,11 @@ import {
   TavilyKey,
 } from './search.variables.js';
 import { ReachableChains, RpcTimeout, type RpcSettings, rpcSettingsOf, RpcUpstreams } from './rpc.variables.js';
+import { parseProviderLibraries, type ProviderLibrarySetting } from './provider-libraries.js';
 import {
+  AllowSoftwareGpuVariable,
   OptionalDatabaseUrlVariable,
+  ProviderLibrariesVariable,
   ProvidersVariable,
   QueueKeyVariable,
   QueueUrlVariable,
@@ -78,6 +81,16 @@ export class CliConfig extends BaseConfig {
 
   @ProvidersVariable()
   providers!: string[];
+
+  @ProviderLibrariesVariable()
+  providerLibraryTexts!: string[];
+
+  @AllowSoftwareGpuVariable()
+  allowSoftwareGpu!: boolean;
+
+  get providerLibraries(): ProviderLibrarySetting[] {
+    return parseProviderLibraries(this.providerLibraryTexts);
+  }
 
   @ProvidersOfSearch()
   searchProviders!: string[];

@@ -8,6 +8,7 @@ export * from './limits.config.js';
 export type { MemoryBudgetSetting } from './memory-budget.js';
 export * from './nearest-names.js';
 export * from './ops.config.js';
+export type { ProviderLibrarySetting } from './provider-libraries.js';
 export { outgoingProxy } from './outgoing-proxy.js';
 export type { PaymentExecutionNetwork } from './payment.variables.js';
 export { type RpcNetworkName, rpcNetworkNames, type RpcSettings, type RpcUpstreamSettings } from './rpc.variables.js';

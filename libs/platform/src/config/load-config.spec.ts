@@ -229,6 +229,31 @@ describe('parseConfig', () => {
     expect(problem).toMatch(/^SLUICE_PROVIDERS is "gpu,cpu"; expected words separated by commas, of cuda, webgpu, cpu/);
   });
 
+  it('takes providers of libraries, each by a name of its own', () => {
+    const environment = (libraries: string, providers: string): Environment => {
+      return { REDIS_URL: 'redis://queue', SLUICE_PROVIDER_LIBRARIES: libraries, SLUICE_PROVIDERS: providers };
+    };
+    const config = parseConfig(
+      WorkerConfig,
+      environment('npu=/opt/a b/npu.so,webgpu=/opt/webgpu.so', 'npu,webgpu,cpu'),
+    );
+    expect([config.providers, config.providerLibraries]).toEqual([
+      ['npu', 'webgpu', 'cpu'],
+      [
+        { provider: 'npu', path: '/opt/a b/npu.so' },
+        { provider: 'webgpu', path: '/opt/webgpu.so' },
+      ],
+    ]);
+    for (const wrong of ['/opt/npu.so', 'npu=npu.so', 'npu=/a.so,npu=/b.so', 'cpu=/opt/cpu.so', 'NPU=/opt/npu.so']) {
+      expect(problemsOf(WorkerConfig, environment(wrong, 'cpu'))).toEqual([
+        expect.stringMatching(/^SLUICE_PROVIDER_LIBRARIES is .*; expected absolute paths, each with a name of its own/),
+      ]);
+    }
+    expect(problemsOf(WorkerConfig, environment('npu=/opt/npu.so', 'gpu,cpu'))).toEqual([
+      expect.stringMatching(/^SLUICE_PROVIDERS is "gpu,cpu"; .* and the names in SLUICE_PROVIDER_LIBRARIES/),
+    ]);
+  });
+
   it('disables closed beta models and the region header by default', () => {
     expect(parseConfig(ApiConfig, complete)).toMatchObject({ betaModels: false, regionHeader: undefined });
     const told = { ...complete, SLUICE_BETA_MODELS: 'true', SLUICE_REGION_HEADER: 'X-Country' };

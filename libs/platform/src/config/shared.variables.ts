@@ -1,5 +1,12 @@
-import { Matches } from '../validation/index.js';
-import { ListVariable, PortVariable, TextVariable } from './variable.js';
+import {
+  Matches,
+  Validate,
+  type ValidationArguments,
+  ValidatorConstraint,
+  type ValidatorConstraintInterface,
+} from '../validation/index.js';
+import { parseProviderLibraries, providerLibraryPattern } from './provider-libraries.js';
+import { BooleanVariable, ListVariable, PortVariable, TextVariable } from './variable.js';
 
 /* Variables shared by several config classes, with the same description, checks and default. */
 
@@ -25,13 +32,64 @@ export function FfmpegVariable(): PropertyDecorator {
   });
 }
 
+/** Words of `SLUICE_PROVIDERS` that need no library of their own. */
+const builtInProviders = ['cuda', 'webgpu', 'cpu'];
+
+/** The providers that the libraries in the same object add are words, too. */
+@ValidatorConstraint({ name: 'providersAreKnown' })
+class ProvidersAreKnown implements ValidatorConstraintInterface {
+  validate(words: unknown, { object }: ValidationArguments): boolean {
+    const { providerLibraryTexts } = object as { providerLibraryTexts?: unknown };
+    const added = Array.isArray(providerLibraryTexts) ? parseProviderLibraries(providerLibraryTexts) : [];
+    const known = [...builtInProviders, ...added.map(({ provider }) => provider)];
+    return Array.isArray(words) && words.every((word) => known.includes(word as string));
+  }
+}
+
 export function ProvidersVariable(): PropertyDecorator {
-  return ListVariable('SLUICE_PROVIDERS', {
+  const isList = ListVariable('SLUICE_PROVIDERS', {
     about:
-      'Execution providers in order of preference. Without `cpu`, a model that none of them runs is not loaded; it never ' +
-      'falls back to the CPU.',
-    choices: ['cuda', 'webgpu', 'cpu'],
-    default: 'cuda,cpu',
+      'Execution providers in order of preference. A model is tried on each and compared with the CPU (docs/operate/gpu.md). ' +
+      'Without `cpu`, a model that none of them runs is not loaded; it never falls back to the CPU.',
+    expected: `words separated by commas, of ${builtInProviders.join(', ')} and the names in SLUICE_PROVIDER_LIBRARIES`,
+    default: 'cuda,webgpu,cpu',
+  });
+  return (target, name) => {
+    isList(target, name);
+    Validate(ProvidersAreKnown)(target, String(name));
+  };
+}
+
+@ValidatorConstraint({ name: 'providerLibrariesAreNamed' })
+class ProviderLibrariesAreNamed implements ValidatorConstraintInterface {
+  validate(words: unknown): boolean {
+    if (!Array.isArray(words) || !words.every((word) => providerLibraryPattern.test(word as string))) return false;
+    const names = parseProviderLibraries(words).map(({ provider }) => provider);
+    return new Set(names).size === names.length;
+  }
+}
+
+export function ProviderLibrariesVariable(): PropertyDecorator {
+  const isList = ListVariable('SLUICE_PROVIDER_LIBRARIES', {
+    about:
+      'Libraries with further execution providers for ONNX Runtime, each with the name that `SLUICE_PROVIDERS` uses for ' +
+      'it; default: none. One named `cuda` or `webgpu` replaces the one of the runtime.',
+    default: '',
+    expected:
+      'absolute paths, each with a name of its own, separated by commas, such as openvino=/opt/openvino/libprovider.so',
+  });
+  return (target, name) => {
+    isList(target, name);
+    Validate(ProviderLibrariesAreNamed)(target, String(name));
+  };
+}
+
+export function AllowSoftwareGpuVariable(): PropertyDecorator {
+  return BooleanVariable('SLUICE_ALLOW_SOFTWARE_GPU', {
+    about:
+      'Whether `webgpu` may use a Vulkan driver that computes on the processor, such as SwiftShader or llvmpipe. It is ' +
+      'slow: for tests only.',
+    default: false,
   });
 }
 

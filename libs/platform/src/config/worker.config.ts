@@ -7,7 +7,13 @@ import {
 } from '../validation/index.js';
 import { QueueConfig } from './base.config.js';
 import { type MemoryBudgetSetting, parseMemoryBudget } from './memory-budget.js';
-import { FfmpegVariable, ProvidersVariable } from './shared.variables.js';
+import { parseProviderLibraries, type ProviderLibrarySetting } from './provider-libraries.js';
+import {
+  AllowSoftwareGpuVariable,
+  FfmpegVariable,
+  ProviderLibrariesVariable,
+  ProvidersVariable,
+} from './shared.variables.js';
 import { ChoiceVariable, IntegerVariable, ListVariable, PortVariable, TextVariable } from './variable.js';
 
 const oneDayMs = 86_400_000;
@@ -155,6 +161,16 @@ export class WorkerConfig extends QueueConfig {
 
   @ProvidersVariable()
   providers!: string[];
+
+  @ProviderLibrariesVariable()
+  providerLibraryTexts!: string[];
+
+  @AllowSoftwareGpuVariable()
+  allowSoftwareGpu!: boolean;
+
+  get providerLibraries(): ProviderLibrarySetting[] {
+    return parseProviderLibraries(this.providerLibraryTexts);
+  }
 
   get models(): string[] {
     return this.explicitModels ?? (this.pools.length > 0 ? [] : ['starter']);

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { textWarmUp } from '../../contract/text-generation.js';
+import { textTrial, textWarmUp } from '../../contract/text-generation.js';
 import { SchedulerTextEngine, type TextSide } from '../../engines/text-generation.engine.js';
 import type { EngineLoader, HostLoadOptions } from '../../contract/engine-loader.js';
 import { defaultReasoning } from '../../contract/reasoning-format.js';
@@ -64,6 +64,7 @@ export const loadDecoderFamily: EngineLoader = async (options, sink) => {
     batchInvariant,
     ...(options.adapters !== undefined && { adapters: { modelIds: [...adapters.keys()], refused } }),
     warmUp: textWarmUp,
+    trial: textTrial,
   };
 };
 

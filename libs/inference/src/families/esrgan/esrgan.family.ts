@@ -3,7 +3,7 @@ import { PlatformError } from '#common';
 import { QueuedTaskEngine, type TaskContext } from '../../engines/queued-task.engine.js';
 import type { EngineLoader } from '../../contract/engine-loader.js';
 import type { ImageOutput, UpscaleInput } from '../../images/image-tasks.js';
-import { emptyImage } from '../../images/pixel-grid.js';
+import { patternImage } from '../../images/pixel-grid.js';
 import { openGraph } from '../../runtime/open-graph.js';
 import type { GraphSession } from '../../runtime/graph-session.js';
 import { upscaleTiles } from './upscale-tiles.js';
@@ -48,6 +48,6 @@ export const loadEsrganFamily: EngineLoader = async (options, sink) => {
   });
   const [first] = sessions.values();
   const { provider = 'cpu', providerNote = null } = first ?? {};
-  const warmUp = { task: 'upscale', input: { image: emptyImage(64, 64), scale: graphScale } };
+  const warmUp = { task: 'upscale', input: { image: patternImage(64, 64), scale: graphScale } };
   return { engine, provider, providerNote, slots: 1, warmUp };
 };

@@ -3,7 +3,7 @@ import { freeBytes } from '#platform/memory';
 import { QueuedTaskEngine, type TaskContext } from '../../engines/queued-task.engine.js';
 import type { EngineLoader } from '../../contract/engine-loader.js';
 import type { MatteInput, MatteOutput } from '../../images/image-tasks.js';
-import { emptyImage, type RgbPixels } from '../../images/pixel-grid.js';
+import { patternImage, type RgbPixels } from '../../images/pixel-grid.js';
 import { type Planes, resizePlanes, samplePlanes } from '../../images/resize.js';
 import { openGraph } from '../../runtime/open-graph.js';
 import { modnetSize } from './modnet-size.js';
@@ -67,7 +67,7 @@ function mattingLoader(network: MattingNetwork): EngineLoader {
     };
     const engine = new QueuedTaskEngine({ handlers: { matte: separate }, sink, onClose: () => session.release() });
     const { provider, providerNote } = session;
-    const warmUp = { task: 'matte', input: { image: emptyImage(64, 64) } };
+    const warmUp = { task: 'matte', input: { image: patternImage(64, 64) } };
     return { engine, provider, providerNote, slots: 1, warmUp };
   };
 }

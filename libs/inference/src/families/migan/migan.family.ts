@@ -3,7 +3,7 @@ import type { RunShape } from '#model-memory';
 import { QueuedTaskEngine, type TaskContext } from '../../engines/queued-task.engine.js';
 import type { EngineLoader } from '../../contract/engine-loader.js';
 import type { InpaintInput, ImageOutput } from '../../images/image-tasks.js';
-import { emptyImage, type RgbPixels } from '../../images/pixel-grid.js';
+import { patternImage, type RgbPixels } from '../../images/pixel-grid.js';
 import { openGraph } from '../../runtime/open-graph.js';
 import { dilateMask } from './dilated-mask.js';
 
@@ -47,7 +47,7 @@ export const loadMiganFamily: EngineLoader = async ({ directory, graphFile, prov
   const engine = new QueuedTaskEngine({ handlers: { inpaint }, sink, onClose: () => session.release() });
   const { provider, providerNote } = session;
   const mask = new Uint8Array(64 * 64).fill(1, 0, 512);
-  const warmUp = { task: 'inpaint', input: { image: emptyImage(64, 64), mask } };
+  const warmUp = { task: 'inpaint', input: { image: patternImage(64, 64), mask } };
   return { engine, provider, providerNote, slots: 1, warmUp, run };
 };
 

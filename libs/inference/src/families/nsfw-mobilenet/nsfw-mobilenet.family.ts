@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { QueuedTaskEngine, type TaskContext } from '../../engines/queued-task.engine.js';
 import type { EngineLoader } from '../../contract/engine-loader.js';
 import type { ClassifyInput, ClassifyOutput } from '../../images/image-tasks.js';
-import { emptyImage } from '../../images/pixel-grid.js';
+import { patternImage } from '../../images/pixel-grid.js';
 import { resizePlanes, samplePlanes } from '../../images/resize.js';
 import { openGraph } from '../../runtime/open-graph.js';
 
@@ -27,6 +27,6 @@ export const loadNsfwMobilenetFamily: EngineLoader = async (options, sink) => {
   };
   const engine = new QueuedTaskEngine({ handlers: { classify }, sink, onClose: () => session.release() });
   const { provider, providerNote } = session;
-  const warmUp = { task: 'classify', input: { image: emptyImage(side, side) } };
+  const warmUp = { task: 'classify', input: { image: patternImage(side, side) } };
   return { engine, provider, providerNote, slots: 1, warmUp };
 };

@@ -4,7 +4,7 @@ import type { RunShape } from '#model-memory';
 import { QueuedTaskEngine, type TaskContext } from '../../engines/queued-task.engine.js';
 import type { EngineLoader } from '../../contract/engine-loader.js';
 import type { InterpolateInput, ImageOutput } from '../../images/image-tasks.js';
-import { emptyImage, type RgbPixels, wholeArea, writePlanes } from '../../images/pixel-grid.js';
+import { emptyImage, patternImage, type RgbPixels, wholeArea, writePlanes } from '../../images/pixel-grid.js';
 import { openGraph } from '../../runtime/open-graph.js';
 
 /** The flow is first computed at 1/32 of the size, so both sides must be multiples of this. */
@@ -48,7 +48,7 @@ export const loadRifeFamily: EngineLoader = async ({ directory, graphFile, provi
   };
   const engine = new QueuedTaskEngine({ handlers: { interpolate }, sink, onClose: () => session.release() });
   const { provider, providerNote } = session;
-  const frame = emptyImage(64, 64);
+  const frame = patternImage(64, 64);
   const warmUp = { task: 'interpolate', input: { first: frame, last: frame, moment: 0.5 } };
   return { engine, provider, providerNote, slots: 1, run, warmUp };
 };

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { PlatformError } from '#common';
 import type { EngineLoader, HostLoadOptions } from '../../contract/engine-loader.js';
-import { textWarmUp } from '../../contract/text-generation.js';
+import { textTrial, textWarmUp } from '../../contract/text-generation.js';
 import { ImageReader } from '../../engines/image-reader.js';
 import { SchedulerTextEngine, type TextSide } from '../../engines/text-generation.engine.js';
 import type { DecoderHints } from '../../runtime/decoder-graph.js';
@@ -64,7 +64,7 @@ export const loadVisionLanguageFamily: EngineLoader = async (options, sink) => {
     sink,
   });
   const { provider, providerNote } = decoderSession;
-  return { engine, provider, providerNote, slots, spareSlots, batchInvariant, warmUp: textWarmUp };
+  return { engine, provider, providerNote, slots, spareSlots, batchInvariant, warmUp: textWarmUp, trial: textTrial };
 };
 
 function newProcessor(files: ProcessorFiles, { familyOptions }: HostLoadOptions): VisionProcessor {

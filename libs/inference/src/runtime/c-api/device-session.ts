@@ -1,5 +1,5 @@
 import { dirname } from 'node:path';
-import { PlatformError } from '#common';
+import { GraphRunError } from '../graph-run-error.js';
 import {
   type GraphSession,
   type GraphTensor,
@@ -9,9 +9,9 @@ import {
   type TensorDescription,
   type TensorType,
 } from '../graph-session.js';
-import { plainReason } from '../plain-reason.js';
 import type { ChosenProvider, SessionOptions } from '../session-options.js';
 import { fatalOnly, OrtApi, type Pointer } from './ort-api.js';
+import { isOfLibrary, libraryDevice } from './provider-libraries.js';
 import { elementTypes } from './signatures.js';
 import { arrayOf, bytesPerElement } from './tensor-data.js';
 
@@ -37,6 +37,12 @@ interface HostTensor {
   data: ArrayBufferView;
 }
 
+/** What a session owns beside the graph: descriptions of the memory of its tensors. */
+interface SessionMemory {
+  hostMemory: Pointer;
+  deviceMemory: Pointer;
+}
+
 const typeNames = new Map<number, TensorType>(
   Object.entries(elementTypes).map(([name, code]) => [code, name as TensorType]),
 );
@@ -48,11 +54,14 @@ const typeNames = new Map<number, TensorType>(
 export class DeviceSession implements GraphSession {
   readonly inputs: readonly TensorDescription[];
   readonly outputs: readonly TensorDescription[];
+  readonly provider: string;
+  readonly providerNote: string | null;
   /** Bytes of tensors that were copied from the host for runs and back, where the graph runs on a device. */
   bytesIn = 0;
   bytesOut = 0;
   private lastRun: Promise<unknown> = Promise.resolve();
   private isReleased = false;
+  private readonly hostMemory: Pointer;
   private readonly deviceMemory: Pointer;
   /** Tensors that were kept and are still held. */
   private readonly kept = new Map<KeptTensor, Pointer>();
@@ -60,37 +69,33 @@ export class DeviceSession implements GraphSession {
   private constructor(
     private readonly api: OrtApi,
     private readonly session: Pointer,
-    private readonly hostMemory: Pointer,
-    readonly provider: string,
-    readonly providerNote: string | null,
+    { hostMemory, deviceMemory }: SessionMemory,
+    { provider, providerNote }: ChosenProvider,
   ) {
+    [this.hostMemory, this.deviceMemory] = [hostMemory, deviceMemory];
+    [this.provider, this.providerNote] = [provider, providerNote];
     this.inputs = this.describe('Input');
     this.outputs = this.describe('Output');
-    const device = devices.get(provider);
-    this.deviceMemory =
-      device === undefined
-        ? api.create('CreateCpuMemoryInfo', deviceAllocator, defaultMemory)
-        : api.create('CreateMemoryInfo', device.memory, deviceAllocator, 0, defaultMemory);
   }
 
   /**
    * Loads a graph on one provider; parts that it does not take run on the processor. Throws `OrtApiUnavailable` where
    * the C API cannot be used, and the text of the runtime for a graph or a provider that it refuses.
    */
-  static async open(options: SessionOptions, { provider, providerNote }: ChosenProvider): Promise<DeviceSession> {
+  static async open(options: SessionOptions, chosen: ChosenProvider): Promise<DeviceSession> {
     const api = OrtApi.open();
-    const { modelPath, model } = options;
-    const settings = api.create('CreateSessionOptions');
+    const session = await createSession(api, options, chosen.provider);
+    // Owned here until the session object is complete: a graph may have what cannot be described.
+    const memories: Pointer[] = [];
     try {
-      applySettings(api, settings, options);
-      if (provider !== 'cpu') appendProvider(api, settings, provider);
-      const out: (Pointer | null)[] = [null];
-      if (model === undefined) await api.callInThread('CreateSession', api.env, modelPath, settings, out);
-      else await api.callInThread('CreateSessionFromArray', api.env, model, model.byteLength, settings, out);
-      const hostMemory = api.create('CreateCpuMemoryInfo', deviceAllocator, defaultMemory);
-      return new DeviceSession(api, out[0] as Pointer, hostMemory, provider, providerNote);
-    } finally {
-      api.release('sessionOptions', settings);
+      memories.push(api.create('CreateCpuMemoryInfo', deviceAllocator, defaultMemory));
+      memories.push(createDeviceMemory(api, chosen.provider));
+      const [hostMemory, deviceMemory] = memories as [Pointer, Pointer];
+      return new DeviceSession(api, session, { hostMemory, deviceMemory }, chosen);
+    } catch (error) {
+      for (const memory of memories) api.release('memoryInfo', memory);
+      api.release('session', session);
+      throw error;
     }
   }
 
@@ -126,8 +131,7 @@ export class DeviceSession implements GraphSession {
         if (this.isReleased) throw new Error('the session was released');
         return await work();
       } catch (cause) {
-        const options = { cause, reason: plainReason(cause) };
-        throw new PlatformError('INFERENCE_FAILED', 'The service failed to answer this request.', null, options);
+        throw new GraphRunError(this.provider, cause);
       }
     });
     this.lastRun = run.catch(() => undefined);
@@ -223,7 +227,7 @@ export class DeviceSession implements GraphSession {
     const { api, kept } = this;
     const value = kept.get(tensor);
     if (value === undefined) throw new Error('the tensor was released');
-    if (!isDevice(this.provider)) return this.read(value).data as TensorData;
+    if (isOfLibrary(this.provider) || !isDevice(this.provider)) return this.read(value).data as TensorData;
     const count = tensor.dims.reduce((product, size) => product * size, 1);
     const data = arrayOf(tensor.type, new ArrayBuffer(count * bytesPerElement(tensor.type)));
     const { value: target } = this.hostTensor('copy', { ...tensor, data });
@@ -300,6 +304,28 @@ export class DeviceSession implements GraphSession {
   }
 }
 
+async function createSession(api: OrtApi, options: SessionOptions, provider: string): Promise<Pointer> {
+  const { modelPath, model } = options;
+  const settings = api.create('CreateSessionOptions');
+  try {
+    applySettings(api, settings, options);
+    if (provider !== 'cpu') appendProvider(api, settings, provider);
+    const out: (Pointer | null)[] = [null];
+    if (model === undefined) await api.callInThread('CreateSession', api.env, modelPath, settings, out);
+    else await api.callInThread('CreateSessionFromArray', api.env, model, model.byteLength, settings, out);
+    return out[0] as Pointer;
+  } finally {
+    api.release('sessionOptions', settings);
+  }
+}
+
+/** Where tensors are that stay with their graph: on the processor for providers of libraries. */
+function createDeviceMemory(api: OrtApi, provider: string): Pointer {
+  const device = isOfLibrary(provider) ? undefined : devices.get(provider);
+  if (device === undefined) return api.create('CreateCpuMemoryInfo', deviceAllocator, defaultMemory);
+  return api.create('CreateMemoryInfo', device.memory, deviceAllocator, 0, defaultMemory);
+}
+
 function applySettings(api: OrtApi, settings: Pointer, options: SessionOptions): void {
   const { intraOpThreads, returnsMemory, spinning, model, modelPath } = options;
   api.call('SetIntraOpNumThreads', settings, intraOpThreads);
@@ -316,6 +342,10 @@ function applySettings(api: OrtApi, settings: Pointer, options: SessionOptions):
 }
 
 function appendProvider(api: OrtApi, settings: Pointer, provider: string): void {
+  if (isOfLibrary(provider)) {
+    const chosen = [libraryDevice(provider)];
+    return api.call('SessionOptionsAppendExecutionProvider_V2', settings, api.env, chosen, 1, [], [], 0);
+  }
   const name = devices.get(provider)?.provider ?? provider;
   api.call('SessionOptionsAppendExecutionProvider', settings, name, [], [], 0);
 }

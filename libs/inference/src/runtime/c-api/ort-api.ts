@@ -3,18 +3,18 @@ import { dirname, join } from 'node:path';
 import type Koffi from 'koffi';
 import type { KoffiFunc } from 'koffi';
 import { errorText } from '#common/values';
+import { runtimeVersion } from '../runtime-version.js';
 import {
   errorMessageAt,
   type FunctionName,
+  type Getter,
+  getters,
   type ParameterType,
   type Releasable,
   releases,
   signatures,
   tableVersion,
 } from './signatures.js';
-
-/** The version of the runtime whose function table is used; `package.json` pins it. */
-const runtimeVersion = '1.30.0';
 
 /** Level of the runtime's log: its errors are thrown. */
 export const fatalOnly = 4;
@@ -69,7 +69,8 @@ export class OrtApi {
     }
     const api = koffi.call(getApi, koffi.proto('void *', ['uint32_t']), tableVersion) as Pointer | null;
     if (api === null) throw new OrtApiUnavailable(`the runtime has no functions of version ${tableVersion}`);
-    const places = [...Object.values(signatures).map(({ at }) => at), ...Object.values(releases), errorMessageAt];
+    const called = [...Object.values(signatures), ...Object.values(getters)].map(({ at }) => at);
+    const places = [...called, ...Object.values(releases), errorMessageAt];
     const table = koffi.decode(api, koffi.array('void *', Math.max(...places) + 1)) as Pointer[];
     return new OrtApi(koffi, table);
   }
@@ -100,6 +101,13 @@ export class OrtApi {
     const out: unknown[] = [0];
     this.call(name, ...values, out);
     return Number(out[0]);
+  }
+
+  /** Returns a value of a device: a number, a text or an address, as the function has it. */
+  get(name: Getter, pointer: Pointer, key?: string): unknown {
+    const { at, result } = getters[name];
+    const parameters = key === undefined ? ['void *'] : ['void *', 'const char *'];
+    return this.native(at, result, parameters)(pointer, ...(key === undefined ? [] : [key]));
   }
 
   release(kind: Releasable, pointer: Pointer): void {

@@ -72,6 +72,12 @@ export const signatures = {
   GetBoundOutputValues: { at: 140, parameters: ['pointer', 'pointer', 'out', 'out size'] },
   SynchronizeBoundInputs: { at: 202, parameters: ['pointer'] },
   SynchronizeBoundOutputs: { at: 203, parameters: ['pointer'] },
+  RegisterExecutionProviderLibrary: { at: 301, parameters: ['pointer', 'string', 'string'] },
+  GetEpDevices: { at: 303, parameters: ['pointer', 'out', 'out size'] },
+  SessionOptionsAppendExecutionProvider_V2: {
+    at: 304,
+    parameters: ['pointer', 'pointer', 'pointers', 'size', 'strings', 'strings', 'size'],
+  },
   CopyTensors: { at: 386, parameters: ['pointer', 'pointers', 'pointers', 'pointer', 'size'] },
   SessionOptionsAppendExecutionProvider: {
     at: 216,
@@ -80,6 +86,18 @@ export const signatures = {
 } as const satisfies Record<string, Signature>;
 
 export type FunctionName = keyof typeof signatures;
+
+/** Functions that return a value of a device, and no status. */
+export const getters = {
+  HardwareDevice_Type: { at: 307, result: 'int' },
+  HardwareDevice_Vendor: { at: 309, result: 'const char *' },
+  HardwareDevice_DeviceId: { at: 310, result: 'uint32_t' },
+  EpDevice_EpMetadata: { at: 314, result: 'void *' },
+  EpDevice_Device: { at: 316, result: 'void *' },
+  GetKeyValue: { at: 297, result: 'const char *' },
+} as const;
+
+export type Getter = keyof typeof getters;
 
 /** Functions that free what others have created. They return nothing. */
 export const releases = {

@@ -1,0 +1,160 @@
+import { stat } from 'node:fs/promises';
+import { cpus } from 'node:os';
+import { join } from 'node:path';
+import { availableProcessors } from '#platform/process';
+import type { HostLoadOptions } from '../contract/engine-loader.js';
+import { runtimeVersion } from '../runtime/runtime-version.js';
+import type { HostLauncher } from '../host/host-process.js';
+import type { ProviderDevice, ProviderDevices } from './provider-devices.js';
+import { type Attempt, attemptOn, recordOf } from './provider-trial.js';
+import type { TrialKey, TrialRecord, TrialStore } from './trial-store.js';
+
+export interface ProviderChooserOptions {
+  /** Starts the processes of trials. */
+  launch: HostLauncher;
+  devices: Promise<ProviderDevices>;
+  /** Whether devices that compute on the processor may be chosen. Their speed then counts for nothing. */
+  allowsSoftware: boolean;
+  trials: TrialStore;
+  log: (message: string) => void;
+}
+
+/** The providers to load a model on, and why others of the list are not among them. */
+export interface ProviderChoice {
+  providers: string[];
+  skippedProviders: string[];
+}
+
+/**
+ * Chooses the provider of a model: the first of the list whose device computes what the processor computes, and in less
+ * time. Each is tried once per model, device and driver, in processes of their own, one after the other.
+ */
+export class ProviderChooser {
+  private lastTrial: Promise<unknown> = Promise.resolve();
+
+  constructor(private readonly options: ProviderChooserOptions) {}
+
+  async choose(load: HostLoadOptions, signal: AbortSignal): Promise<ProviderChoice> {
+    const { providers } = load;
+    if (providers[0] === 'cpu') return { providers, skippedProviders: [] };
+    const devices = await this.options.devices;
+    const choice: ProviderChoice = { providers: [], skippedProviders: [] };
+    const reference = new Reference(() => this.attempt('cpu', load, signal));
+    for (const provider of new Set(providers)) {
+      const device = devices.get(provider);
+      if (provider === 'cpu') return { ...choice, providers: [...choice.providers, 'cpu'] };
+      if (device === undefined) {
+        // Nothing is known of it: the runtime says at the load why it does not work.
+        choice.providers.push(provider);
+        continue;
+      }
+      const found = await this.judge({ provider, device, load, signal, reference });
+      if ('skipped' in found) choice.skippedProviders.push(`${provider} skipped: ${found.skipped}`);
+      else {
+        if (found.note !== null) choice.skippedProviders.push(`${provider} was not compared: ${found.note}`);
+        return { ...choice, providers: [...choice.providers, provider, ...(providers.includes('cpu') ? ['cpu'] : [])] };
+      }
+    }
+    return choice;
+  }
+
+  /** Remembers a host that crashed while it was loaded, so that its provider is not used for the model again. */
+  async noteCrash(load: HostLoadOptions, provider: string, how: string): Promise<void> {
+    const device = (await this.options.devices).get(provider);
+    if (device === undefined || 'missing' in device) return;
+    const failure = `the process ended while the model was loaded (${how})`;
+    await this.options.trials.write(await trialKey(load, provider, device), {
+      ...aboutTrial(load, provider, device),
+      ...{ failure, difference: null, uncompared: null, providerMs: null, cpuMs: null },
+    });
+  }
+
+  private async judge({ provider, device, load, signal, reference }: Candidate): Promise<Judgement> {
+    const { allowsSoftware, trials } = this.options;
+    if ('missing' in device) return { skipped: device.missing };
+    if (device.isSoftware && !allowsSoftware) return { skipped: softwareNote(device) };
+    const key = await trialKey(load, provider, device);
+    const known = await trials.read(key);
+    const speedCounts = load.providers.includes('cpu') && !device.isSoftware;
+    if (known !== null) return judgeRecord(known, speedCounts);
+    const record = await this.inTurn(async () => {
+      this.options.log(`trying ${load.modelId} on ${provider} (${device.name})`);
+      const attempt = await this.attempt(provider, load, signal);
+      const isShort = 'failure' in attempt || attempt.measure === null;
+      const found = recordOf(attempt, isShort ? attempt : await reference.attempt(), load.quantization);
+      const whole = { ...aboutTrial(load, provider, device), ...found };
+      const isLasting = !('failure' in attempt) || attempt.isLasting;
+      if (isLasting && !signal.aborted) await trials.write(key, whole);
+      return whole;
+    });
+    return judgeRecord(record, speedCounts);
+  }
+
+  private async attempt(provider: string, load: HostLoadOptions, signal: AbortSignal): Promise<Attempt> {
+    return await attemptOn(provider, { launch: this.options.launch, load, signal });
+  }
+
+  /** Trials run one after the other, because they would take each other's time. */
+  private async inTurn<Result>(work: () => Promise<Result>): Promise<Result> {
+    const turn = this.lastTrial.then(work);
+    this.lastTrial = turn.catch(() => undefined);
+    return await turn;
+  }
+}
+
+interface Candidate {
+  provider: string;
+  device: ProviderDevice | { missing: string };
+  load: HostLoadOptions;
+  signal: AbortSignal;
+  reference: Reference;
+}
+
+/** Why a provider is not used, or that it is. */
+type Judgement = { skipped: string } | { note: string | null };
+
+/** The processor's attempt, which is made once for all devices. */
+class Reference {
+  private made: Promise<Attempt> | null = null;
+
+  constructor(private readonly make: () => Promise<Attempt>) {}
+
+  async attempt(): Promise<Attempt> {
+    return await (this.made ??= this.make());
+  }
+}
+
+/** Returns whether the provider is used, by what its trial has shown. */
+export function judgeRecord(record: TrialRecord, speedCounts: boolean): Judgement {
+  const { failure, difference, uncompared, providerMs, cpuMs } = record;
+  if (failure !== null) return { skipped: failure };
+  if (difference !== null) return { skipped: `it does not compute what the processor does: ${difference}` };
+  if (speedCounts && providerMs !== null && cpuMs !== null && providerMs >= cpuMs) {
+    return { skipped: `its trial took ${providerMs.toFixed(1)} ms, that of the processor ${cpuMs.toFixed(1)} ms` };
+  }
+  return { note: uncompared };
+}
+
+/** Why a software device is not used. */
+export function softwareNote({ name }: ProviderDevice): string {
+  return `its only device computes on the processor (${name}), which SLUICE_ALLOW_SOFTWARE_GPU would allow`;
+}
+
+function aboutTrial({ modelId }: HostLoadOptions, provider: string, { name, driver }: ProviderDevice) {
+  return { modelId, provider, device: name, driver };
+}
+
+/** Returns what a trial depends on: a model, a device, the runtime, and the processor that it is compared with. */
+export async function trialKey(
+  { modelId, directory, graphFile }: Pick<HostLoadOptions, 'modelId' | 'directory' | 'graphFile'>,
+  provider: string,
+  { name, driver }: ProviderDevice,
+): Promise<TrialKey> {
+  const graph = await stat(join(directory, graphFile)).catch(() => null);
+  return {
+    modelId,
+    graph: graph === null ? '' : `${graph.size} bytes of ${graph.mtimeMs}`,
+    ...{ provider, device: name, driver, runtime: runtimeVersion },
+    processor: `${cpus()[0]?.model ?? ''} × ${availableProcessors()}`,
+  };
+}

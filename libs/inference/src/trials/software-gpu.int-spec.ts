@@ -1,0 +1,146 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { whileReady } from '#test/running-host';
+import { hasSoftwareGpu, softwareGpu, softwareGpuTimeouts } from '#test/software-gpu';
+import { runSourceArguments, sourcePath } from '#test/source-program';
+import { installTinyModel, type TinyDtype } from '#test/tiny-models';
+import { choosingLauncher } from './choosing-launcher.js';
+import { forkHost } from '../host/host-process.js';
+import { HostSupervisor } from '../host/host-supervisor.js';
+import { hostLoadOptions } from '../host/load-options.js';
+import { ProviderChooser } from './provider-chooser.js';
+import { findProviderDevices } from './provider-devices.js';
+import { TrialStore } from './trial-store.js';
+
+/* WebGPU on a software Vulkan, which has no half floats: what a laptop's driver may lack as well. */
+
+let home: string;
+beforeAll(async () => {
+  home = await mkdtemp(join(tmpdir(), 'sluice-gpu-'));
+});
+afterAll(async () => {
+  await rm(home, { recursive: true });
+});
+
+const launch = forkHost({
+  modulePath: sourcePath('libs/inference/src/host/model-host.main.ts'),
+  execArgv: runSourceArguments,
+  env: () => ({ ...process.env, ...softwareGpu }),
+});
+
+const installed = new Map<TinyDtype, ReturnType<typeof installTinyModel>>();
+
+/** Loads a tiny model, whose table of embeddings is float16 unless all of it is float32. */
+async function hostOf(dtype: TinyDtype, providers: string[], launcher = launch): Promise<HostSupervisor> {
+  const install = installed.get(dtype) ?? installTinyModel(home, { id: `tiny-${dtype}`, dtype });
+  installed.set(dtype, install);
+  const manifest = await install;
+  const model = { manifest, directory: join(home, 'models', manifest.id) };
+  return new HostSupervisor({ launch: launcher, load: hostLoadOptions(model, { providers, threads: 1, slots: 1 }) });
+}
+
+async function greedyText(host: HostSupervisor): Promise<string> {
+  let text = '';
+  const onEvents = (events: { type: string; text?: string }[]): void => {
+    for (const event of events) if (event.type === 'text-delta') text += event.text ?? '';
+  };
+  const messages = [{ role: 'user' as const, content: 'the river runs past' }];
+  await host.run(
+    {
+      id: 'one',
+      prompt: { messages },
+      n: 1,
+      sampling: { temperature: 0 },
+      maxTokens: 8,
+      stop: [],
+      stopTokenIds: [],
+      topLogprobs: null,
+    },
+    { signal: new AbortController().signal, onEvents },
+  );
+  return text;
+}
+
+describe.runIf(hasSoftwareGpu)('a model on a device without half floats', softwareGpuTimeouts, () => {
+  it('runs there if it has none, with the text of the processor', async () => {
+    const texts: string[] = [];
+    for (const provider of ['webgpu', 'cpu']) {
+      const host = await hostOf('float32', [provider]);
+      await whileReady(host, async () => {
+        expect(host.report).toMatchObject({ provider, providerNote: null });
+        texts.push(await greedyText(host));
+      });
+    }
+    expect(texts[0]).not.toBe('');
+    expect(texts[1]).toBe(texts[0]);
+  });
+
+  it('goes to the next provider of the list if it has some, and says what the device lacks', async () => {
+    const host = await hostOf('int8', ['webgpu', 'cpu']);
+    await whileReady(host, async () => {
+      expect(host.report).toMatchObject({
+        provider: 'cpu',
+        providerNote: expect.stringMatching(/^webgpu skipped: .*f16/) as string,
+      });
+      expect(await greedyText(host)).not.toBe('');
+    });
+  });
+
+  it('is not served where the list ends, and the operator reads why', async () => {
+    const host = await hostOf('int8', ['webgpu']);
+    await expect(whileReady(host, async () => undefined)).rejects.toThrow(/^load failed: .*f16.*; next try in/);
+    expect(host.loadFailure).toMatch(/f16/);
+  });
+});
+
+describe.runIf(hasSoftwareGpu)('the choice of a provider on a software device', softwareGpuTimeouts, () => {
+  beforeAll(() => void vi.stubEnv('VK_DRIVER_FILES', softwareGpu.VK_DRIVER_FILES));
+  afterAll(() => void vi.unstubAllEnvs());
+
+  const findDevices = () =>
+    findProviderDevices(['webgpu'], {
+      modulePath: sourcePath('libs/inference/src/trials/device-probe.child.ts'),
+      execArgv: runSourceArguments,
+    });
+
+  /** Loads a tiny model on what is chosen for it, and returns what was tried. */
+  async function choose(dtype: TinyDtype, allowsSoftware: boolean) {
+    const tried: string[] = [];
+    const trials = new TrialStore(home, (message) => tried.push(message));
+    const devices = findDevices();
+    const chooser = new ProviderChooser({ launch, devices, allowsSoftware, trials, log: (line) => tried.push(line) });
+    const host = await hostOf(dtype, ['webgpu', 'cpu'], choosingLauncher(launch, chooser));
+    let text = '';
+    await whileReady(host, async () => void (text = await greedyText(host)));
+    return { tried, text, provider: host.report?.provider, note: host.report?.providerNote };
+  }
+
+  it('knows the device by the name that its driver gives', async () => {
+    const device = (await findDevices()).get('webgpu');
+    expect(device).toMatchObject({ name: expect.stringMatching(/^SwiftShader/) as string, isSoftware: true });
+  });
+
+  it('is the processor, without a trial, unless software devices are allowed', async () => {
+    const { provider, note, tried } = await choose('float32', false);
+    expect([provider, note, tried]).toEqual([
+      'cpu',
+      expect.stringMatching(/^webgpu skipped: its only device computes on the processor \(SwiftShader .*\)/),
+      [],
+    ]);
+  });
+
+  it('is the device once it has computed what the processor computes, which is remembered', async () => {
+    const first = await choose('float32', true);
+    expect(first).toMatchObject({ provider: 'webgpu', note: null });
+    expect(first.tried).toEqual([expect.stringMatching(/^trying tiny-float32 on webgpu \(SwiftShader/)]);
+    const second = await choose('float32', true);
+    expect(second).toEqual({ ...first, tried: [] });
+  });
+
+  it('is the processor where the device lacks a type, with the reason of the runtime', async () => {
+    const { provider, note } = await choose('int8', true);
+    expect([provider, note]).toEqual(['cpu', expect.stringMatching(/^webgpu skipped: .*f16/)]);
+  });
+});
