@@ -322,6 +322,7 @@ def with_layer_ahead(tensors: dict, dtype: torch.dtype) -> dict:
 
 added_tensors = {
     "qwen35-sees": with_guesses,
+    "qwen3-next": with_guesses,
     "qwen35-moe-sees": with_stacked_experts,
     "glm4-moe": with_layer_ahead,
 }
@@ -384,6 +385,14 @@ published = {
         normalization_function="rmsnorm", num_experts_per_tok=0, num_local_experts=0, output_router_logits=False,
         position_embedding_type="rope", residual_multiplier=0.6, rms_norm_eps=1e-05, rope_scaling=None, rope_theta=10000,
         router_aux_loss_coef=0.01, shared_intermediate_size=48, tie_word_embeddings=True,
+    ),
+    "qwen3-next": dict(
+        sizes, architectures=["Qwen3NextForCausalLM"], model_type="qwen3_next", attention_bias=False, attention_dropout=0.0,
+        decoder_sparse_step=1, full_attention_interval=4, head_dim=16, linear_conv_kernel_dim=4, linear_key_head_dim=8,
+        linear_num_key_heads=2, linear_num_value_heads=6, linear_value_head_dim=12, mlp_only_layers=[],
+        moe_intermediate_size=16, norm_topk_prob=True, num_experts=6, num_experts_per_tok=3, num_hidden_layers=4,
+        output_router_logits=False, partial_rotary_factor=0.25, rms_norm_eps=1e-06, rope_scaling=None, rope_theta=10000000,
+        router_aux_loss_coef=0.001, shared_expert_intermediate_size=24, tie_word_embeddings=False, use_sliding_window=False,
     ),
     "exaone4": dict(exaone, layer_types=["full_attention"] * 2, sliding_window=None, sliding_window_pattern=None,
                     tie_word_embeddings=True),

@@ -52,6 +52,8 @@ DELTA_KEYS = {
     "ssm.conv_kernel": 4, "ssm.state_size": 8, "ssm.group_count": 2, "ssm.time_step_rank": 6, "ssm.inner_size": 48,
     "rope.dimension_sections": [1, 1, 0, 0], "attention.recurrent_layers": [True, False, True, False, True],
 }  # fmt: skip
+NEXT = DELTA | dict(rope_parameters=rope(base=1e7, partial_rotary_factor=0.25))
+NEXT_KEYS = {key: value for key, value in DELTA_KEYS.items() if not key.startswith("rope.")}
 
 CASES = [
     case("llama", "llama", ("Llama", dict(rope_parameters=rope())), permute=True),
@@ -153,6 +155,13 @@ CASES = [
          layers=5, one_added=True,
          keys={**DELTA_KEYS, "expert_count": 8, "expert_used_count": 3, "expert_feed_forward_length": 16,
                "expert_shared_feed_forward_length": 24}),
+    # Files of the first converter keep the linear layers before the recurrence as one.
+    *(case(name, "qwen3next", ("Qwen3Next", dict(
+        **NEXT, num_experts=8, num_experts_per_tok=3, moe_intermediate_size=16, shared_expert_intermediate_size=24)),
+           layers=5, one_added=True, fused=fused,
+           keys={**NEXT_KEYS, "expert_count": 8, "expert_used_count": 3, "expert_feed_forward_length": 16,
+                 "expert_shared_feed_forward_length": 24})
+      for name, fused in (("qwen3-next", False), ("qwen3-next-fused", True))),
 ]  # fmt: skip
 
 
@@ -316,6 +325,9 @@ def stored(entry, config, name, values, names, rotated):
     if ".experts." in name:
         yield from stored_experts(entry["arch"], name, values)
         return
+    if entry["arch"] == "qwen3next" and ".linear_attn." in name:
+        yield from stored_next(entry, config, name, values)
+        return
     name = f"{name}.weight" if name.endswith(".sinks") else name
     if name.endswith((".A_log", ".dt_bias")):
         block = f"blk.{name.split('.')[2]}"
@@ -353,6 +365,26 @@ def stored_delta(config, name, values):
         return tile(values.T).T
     first = width if values.shape[0] == width + heads * size else 0
     return np.concatenate([values[:first], tile(values[first:])])
+
+
+def stored_next(entry, config, name, values):
+    """Value heads keep their order, and queries, keys, values and gates of a key head are one in the first files."""
+    part = name.split(".linear_attn.")[1]
+    block = f"blk.{name.split('.')[2]}"
+    names = {
+        "A_log": "ssm_a", "dt_bias": "ssm_dt.bias", "conv1d.weight": "ssm_conv1d.weight", "norm.weight": "ssm_norm.weight",
+        "out_proj.weight": "ssm_out.weight", "in_proj_ba.weight": "ssm_ba.weight", "in_proj_qkvz.weight": "ssm_in.weight",
+    }  # fmt: skip
+    values = -np.exp(values) if part == "A_log" else values.squeeze(1) if part == "conv1d.weight" else values
+    if part != "in_proj_qkvz.weight" or entry["fused"]:
+        yield f"{block}.{names[part]}", np.ascontiguousarray(values)
+        return
+    keys, size = config.linear_num_key_heads, config.linear_key_head_dim
+    width = config.linear_num_value_heads // keys * config.linear_value_head_dim
+    heads = values.reshape(keys, 2 * (size + width), -1)
+    cut = lambda first, rows: heads[:, first : first + rows].reshape(keys * rows, -1)
+    yield f"{block}.attn_qkv.weight", np.concatenate([cut(0, size), cut(size, size), cut(2 * size, width)])
+    yield f"{block}.attn_gate.weight", np.ascontiguousarray(cut(2 * size + width, width))
 
 
 def stored_experts(arch, name, values):

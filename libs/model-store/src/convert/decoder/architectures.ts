@@ -63,6 +63,8 @@ export interface Architecture {
   exactYarn?: true;
   /** The replacement of attention in layers without keys and values; absent: every layer attends. */
   mixer?: Mixer['kind'];
+  /** Value heads that share a key head follow each other in GGUF files, unlike those of Qwen 3.5. */
+  groupedHeads?: true;
   /** Queries come with a gate for the output of attention. */
   outputGate?: true;
   /** Name of the norm before the output layer, if it is not `output_norm`. */
@@ -325,6 +327,18 @@ export const architectures: Readonly<Record<string, Architecture>> = {
     className: 'Qwen3_5MoeForCausalLM',
     rotaryPairs: 'halves',
     mixer: 'gated-delta',
+    outputGate: true,
+    tensorNames: { feed_forward_norm: 'post_attention_norm' },
+    experts: 'required',
+    sharedExpert: 'weighted',
+  },
+  qwen3next: {
+    models: 'Qwen3-Next (80B-A3B)',
+    modelType: 'qwen3_next',
+    className: 'Qwen3NextForCausalLM',
+    rotaryPairs: 'halves',
+    mixer: 'gated-delta',
+    groupedHeads: true,
     outputGate: true,
     tensorNames: { feed_forward_norm: 'post_attention_norm' },
     experts: 'required',

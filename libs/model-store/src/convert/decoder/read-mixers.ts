@@ -20,9 +20,11 @@ export function countLayers({ parameters, fileName }: Pick<DecoderSource, 'param
 }
 
 /** Reads the replacements of attention in the layers of an architecture. Empty if all layers attend. */
-export function readMixers(source: DecoderSource, { mixer }: Architecture, layers: number): ReadMixers {
+export function readMixers(source: DecoderSource, architecture: Architecture, layers: number): ReadMixers {
+  const { mixer, groupedHeads } = architecture;
   if (mixer === 'short-convolution') return readConvolutions(source, layers);
-  return mixer === 'gated-delta' ? { mixers: readDeltas(source, layers) } : {};
+  const headOrder = source.headOrder ?? (groupedHeads ? 'grouped' : 'tiled');
+  return mixer === 'gated-delta' ? { mixers: readDeltas({ ...source, headOrder }, layers) } : {};
 }
 
 /** Layers without key-value heads are convolutions. */

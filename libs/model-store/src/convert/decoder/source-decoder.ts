@@ -3,6 +3,7 @@ import { type Architecture, architectures, findArchitecture } from './architectu
 import { type DecoderPurpose, tensorsBehindLayers } from './decoder-purpose.js';
 import type { DecoderShape } from './decoder-shape.js';
 import type { DecoderSource, SourceTensor } from './decoder-source.js';
+import { groupedRows } from './grouped-rows.js';
 import { halfSplitRows } from './half-split-rows.js';
 import type { PackedLayer } from './packed-layer.js';
 import { readDecoderShape } from './read-shape.js';
@@ -62,6 +63,7 @@ export class SourceDecoder implements WeightSource {
   ): Promise<Float32Array> {
     const slice = this.slices.find(name);
     const read = (first: number, last: number) => source.rows(slice.from + first, slice.from + last);
+    if (slice.groups) return groupedRows(slice.groups, { columns, read }, [from, to]);
     if (!this.isAdjacent(name)) return read(from, to);
     const { headSize, rotary } = this.shape;
     return halfSplitRows({ columns, headSize, rotated: rotary.dimensions, read }, from, to);
@@ -83,9 +85,9 @@ export class SourceDecoder implements WeightSource {
   }
 
   packed(name: string): PackedLayer | null {
-    const { tensor, from } = this.slices.find(name);
+    const { tensor, from, groups } = this.slices.find(name);
     const { packed } = this.tensor(tensor);
-    return packed && !this.isAdjacent(name) ? { ...packed, firstOutput: from } : null;
+    return packed && !groups && !this.isAdjacent(name) ? { ...packed, firstOutput: from } : null;
   }
 
   private isAdjacent(name: string): boolean {

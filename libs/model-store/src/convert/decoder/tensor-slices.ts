@@ -10,6 +10,8 @@ import {
   type ShortConvolution,
   weightNames,
 } from './decoder-shape.js';
+import { deltaParts } from './delta-slices.js';
+import type { RowGroups } from './grouped-rows.js';
 
 /** Rows of a source tensor that make up one weight of the graph. */
 export interface TensorSlice {
@@ -20,6 +22,8 @@ export interface TensorSlice {
   columns: number;
   /** Experts are stacked in a dimension of their own. */
   experts?: number;
+  /** The rows are in several places of the tensor; `from` is 0. */
+  groups?: RowGroups;
 }
 
 export type HasTensor = (name: string) => boolean;
@@ -92,10 +96,11 @@ export class TensorSlices {
   /** Returns the dimensions that each tensor must have, innermost first. */
   expectedTensors(): Map<string, number[]> {
     const expected = new Map<string, number[]>();
-    for (const { tensor, from, rows, columns, experts } of this.slices.values()) {
+    for (const { tensor, from, rows, columns, experts, groups } of this.slices.values()) {
       const isVector = columns > 0 && rows === 1;
       const known = expected.get(tensor);
-      if (isVector) expected.set(tensor, [Math.max(known?.[0] ?? 0, from + columns)]);
+      if (groups) expected.set(tensor, [columns, groups.groups * groups.rows]);
+      else if (isVector) expected.set(tensor, [Math.max(known?.[0] ?? 0, from + columns)]);
       else if (experts) expected.set(tensor, [columns, rows / experts, experts]);
       else expected.set(tensor, [columns, Math.max(known?.[1] ?? 0, from + rows)]);
     }
@@ -158,16 +163,14 @@ export class TensorSlices {
   private addDelta(layer: number, mixer: GatedDelta): void {
     const { hiddenSize } = this.shape;
     const { valueHeads, valueSize, length } = mixer;
-    const [channels, valueWidth] = [convolvedChannels(mixer, hiddenSize), valueHeads * valueSize];
-    this.addPart(layer, 'delta_in', { rows: channels, columns: hiddenSize });
+    for (const { part, ...place } of deltaParts(layer, mixer, { hiddenSize, has: this.has }))
+      this.addPart(layer, part, { ...place, columns: hiddenSize });
+    const channels = convolvedChannels(mixer, hiddenSize);
     this.addPart(layer, 'convolution', { rows: channels, columns: length, tensor: `blk.${layer}.ssm_conv1d` });
-    this.addPart(layer, 'delta_gate', { rows: valueWidth, columns: hiddenSize });
-    for (const part of ['delta_decay', 'delta_rate'] as const)
-      this.addPart(layer, part, { rows: valueHeads, columns: hiddenSize });
     this.addVector(weightNames.layer(layer, 'delta_decay_bias'), `blk.${layer}.ssm_dt.bias`, valueHeads);
     this.addVector(weightNames.layer(layer, 'delta_decay_scale'), `blk.${layer}.ssm_a`, valueHeads);
     this.addPart(layer, 'delta_norm', { rows: 1, columns: valueSize });
-    this.addPart(layer, 'delta_out', { rows: hiddenSize, columns: valueWidth });
+    this.addPart(layer, 'delta_out', { rows: hiddenSize, columns: valueHeads * valueSize });
   }
 
   private addFeedForward(layer: number): void {
@@ -216,11 +219,11 @@ export class TensorSlices {
   }
 
   private addPart(layer: number, part: LayerPart, place: PartPlace): void {
-    const { rows, columns, bias, from = 0, experts } = place;
+    const { rows, columns, bias, from = 0, experts, groups } = place;
     const own = this.architecture.tensorNames?.[part] ?? tensorNames[part];
     const tensor = place.tensor ?? `blk.${layer}.${own}`;
     const name = weightNames.layer(layer, part);
-    this.slices.set(name, { tensor: `${tensor}.weight`, from, rows, columns, experts });
+    this.slices.set(name, { tensor: `${tensor}.weight`, from, rows, columns, experts, groups });
     if (!bias) return;
     // The bias of a norm is as long as its gain, that of a linear layer as its outputs.
     const length = rows === 1 ? columns : rows;
@@ -240,4 +243,5 @@ interface PartPlace {
   tensor?: string;
   from?: number;
   experts?: number;
+  groups?: RowGroups;
 }

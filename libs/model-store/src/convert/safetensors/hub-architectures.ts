@@ -2,7 +2,7 @@ import { invalidFile } from '../invalid-file.js';
 import { servedByManifest } from '../other-families.js';
 import { attentionOnlyGranite, ernieExperts, graniteScales, type HubParameterValues } from './family-settings.js';
 import type { HubConfig } from './hub-config.js';
-import { type LayerKinds, lfm2, qwen35, qwen35moe } from './hub-state-architectures.js';
+import { type LayerKinds, lfm2, qwen35, qwen35moe, qwen3next } from './hub-state-architectures.js';
 
 /** How the hubs' files of an architecture map to the terms of GGUF. */
 export interface HubArchitecture {
@@ -368,6 +368,7 @@ export const hubArchitectures: Readonly<Record<string, HubArchitecture>> = {
     defaults: { ...cohere.defaults, sliding_window: 4096 },
   },
   Lfm2ForCausalLM: lfm2,
+  Qwen3NextForCausalLM: qwen3next,
   Qwen3_5ForCausalLM: qwen35,
   Qwen3_5ForConditionalGeneration: { ...qwen35, inner: 'text_config' },
   Qwen3_5MoeForCausalLM: qwen35moe,
