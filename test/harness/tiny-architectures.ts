@@ -31,7 +31,15 @@ const models = JSON.parse(readFileSync(new URL('expected.json', fixtures), 'utf8
 export const tinyArchitectures = Object.keys(models);
 
 /** Models with layers that do not attend. */
-export const architecturesWithStates = ['lfm2', 'qwen35', 'qwen35-moe', 'qwen3-next', 'qwen3-next-fused'];
+export const architecturesWithStates = [
+  'lfm2',
+  'qwen35',
+  'qwen35-moe',
+  'qwen3-next',
+  'qwen3-next-fused',
+  'granite-h',
+  'granite-h-moe',
+];
 
 export function knownTexts(name: string): KnownText[] {
   return modelOf(name).texts;

@@ -355,6 +355,12 @@ mamba = dict(
     mamba_chunk_size=16, mamba_conv_bias=True, mamba_d_conv=4, mamba_d_head=32, mamba_d_state=16, mamba_expand=2,
     mamba_n_groups=1, mamba_n_heads=2, mamba_proj_bias=False,
 )  # fmt: skip
+granite = dict(
+    sizes, architectures=["GraniteMoeHybridForCausalLM"], model_type="granitemoehybrid", attention_bias=False,
+    attention_dropout=0.0, attention_multiplier=0.25, embedding_multiplier=3.0, init_method="mup", logits_scaling=0.7, **mamba,
+    normalization_function="rmsnorm", output_router_logits=False, residual_multiplier=0.6, rms_norm_eps=1e-05,
+    rope_scaling=None, rope_theta=10000, router_aux_loss_coef=0.01, shared_intermediate_size=48,
+)  # fmt: skip
 exaone = dict(
     sizes, architectures=["Exaone4ForCausalLM"], model_type="exaone4", attention_dropout=0.0, head_dim=8, rms_norm_eps=1e-05,
     rope_scaling=dict(rope_type="llama3", factor=16.0, low_freq_factor=1.0, high_freq_factor=4.0,
@@ -379,12 +385,17 @@ published = {
         rope_scaling=dict(rope_type="default"), rope_theta=10000000.0, tie_word_embeddings=False,
     ),
     "granite4": dict(
-        sizes, architectures=["GraniteMoeHybridForCausalLM"], model_type="granitemoehybrid", attention_bias=False,
-        attention_dropout=0.0, attention_multiplier=0.25, embedding_multiplier=3.0, init_method="mup",
-        intermediate_size=96, layer_types=["attention", "attention"], logits_scaling=0.7, **mamba,
-        normalization_function="rmsnorm", num_experts_per_tok=0, num_local_experts=0, output_router_logits=False,
-        position_embedding_type="rope", residual_multiplier=0.6, rms_norm_eps=1e-05, rope_scaling=None, rope_theta=10000,
-        router_aux_loss_coef=0.01, shared_intermediate_size=48, tie_word_embeddings=True,
+        granite, layer_types=["attention", "attention"], position_embedding_type="rope", num_experts_per_tok=0,
+        num_local_experts=0, intermediate_size=96, tie_word_embeddings=True,
+    ),
+    "granite4-h": dict(
+        granite, layer_types=["mamba", "mamba", "attention", "mamba"], num_hidden_layers=4, position_embedding_type="nope",
+        num_experts_per_tok=0, num_local_experts=0, tie_word_embeddings=True,
+    ),
+    "granite4-h-moe": dict(
+        granite, layer_types=["mamba", "attention", "mamba"], num_hidden_layers=3, position_embedding_type="nope",
+        num_experts_per_tok=3, num_local_experts=6, intermediate_size=16, shared_intermediate_size=24, mamba_d_head=16,
+        mamba_n_groups=2, mamba_n_heads=4, tie_word_embeddings=False,
     ),
     "qwen3-next": dict(
         sizes, architectures=["Qwen3NextForCausalLM"], model_type="qwen3_next", attention_bias=False, attention_dropout=0.0,

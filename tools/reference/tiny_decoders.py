@@ -54,6 +54,14 @@ DELTA_KEYS = {
 }  # fmt: skip
 NEXT = DELTA | dict(rope_parameters=rope(base=1e7, partial_rotary_factor=0.25))
 NEXT_KEYS = {key: value for key, value in DELTA_KEYS.items() if not key.startswith("rope.")}
+GRANITE = dict(
+    embedding_multiplier=3.0, residual_multiplier=0.6, logits_scaling=0.7, attention_multiplier=0.25,
+    shared_intermediate_size=FEED_FORWARD, mamba_n_heads=4, mamba_d_head=16, mamba_d_state=8, mamba_d_conv=4, mamba_expand=2,
+)  # fmt: skip
+GRANITE_KEYS = {
+    "embedding_scale": 3.0, "residual_scale": 0.6, "logit_scale": 0.7, "attention.scale": 0.25, "ssm.conv_kernel": 4,
+    "ssm.state_size": 8, "ssm.time_step_rank": 4, "ssm.inner_size": 64,
+}  # fmt: skip
 
 CASES = [
     case("llama", "llama", ("Llama", dict(rope_parameters=rope())), permute=True),
@@ -162,6 +170,15 @@ CASES = [
            keys={**NEXT_KEYS, "expert_count": 8, "expert_used_count": 3, "expert_feed_forward_length": 16,
                  "expert_shared_feed_forward_length": 24})
       for name, fused in (("qwen3-next", False), ("qwen3-next-fused", True))),
+    case("granite-h", "granitehybrid", ("GraniteMoeHybrid", dict(
+        **GRANITE, layer_types=["mamba", "attention", "mamba", "mamba"], num_local_experts=0, num_experts_per_tok=0,
+        mamba_n_groups=1, tie_word_embeddings=True)), layers=4, permute=True,
+         keys={**GRANITE_KEYS, "ssm.group_count": 1, "rope.scaling.finetuned": False}),
+    case("granite-h-moe", "granitehybrid", ("GraniteMoeHybrid", dict(
+        **GRANITE, layer_types=["mamba", "attention", "mamba"], num_local_experts=6, num_experts_per_tok=3,
+        intermediate_size=16, mamba_n_groups=2, position_embedding_type="rope", rope_parameters=rope())), layers=3, permute=True,
+         keys={**GRANITE_KEYS, "ssm.group_count": 2, "rope.scaling.finetuned": True, "expert_count": 6,
+               "expert_used_count": 3, "expert_shared_feed_forward_length": 48}),
 ]  # fmt: skip
 
 
@@ -291,8 +308,9 @@ def write(path, entry, config, model):
         if name == "lm_head.weight" and config.tie_word_embeddings:
             continue
         for target, values in stored(entry, config, name, tensor.numpy(), names, rotated):
-            # The weights are exact in half precision; norms and biases are float32, as usual.
-            writer.add_tensor(target, values.astype(np.float16) if values.ndim > 1 else values)
+            # The weights are exact in half precision; norms, biases and decays are float32, as usual.
+            is_half = values.ndim > 1 and not target.endswith("ssm_a")
+            writer.add_tensor(target, values.astype(np.float16) if is_half else values)
     for layer in range(config.num_hidden_layers, config.num_hidden_layers + entry.get("ahead", 0)):
         writer.add_tensor(f"blk.{layer}.nextn.eh_proj.weight", np.zeros((HIDDEN, 2 * HIDDEN), dtype=np.float16))
         writer.add_tensor(f"blk.{layer}.attn_norm.weight", np.ones(HIDDEN, dtype=np.float32))
@@ -305,9 +323,10 @@ def write(path, entry, config, model):
 def key_value_heads(config):
     """One number, or one per layer with 0 for layers that do not attend."""
     kinds = getattr(config, "layer_types", None) or []
-    if "conv" not in kinds:
+    without = {"conv"} if not hasattr(config, "mamba_n_heads") else {"mamba", "linear_attention"}
+    if without.isdisjoint(kinds):
         return config.num_key_value_heads
-    return [0 if kind == "conv" else config.num_key_value_heads for kind in kinds]
+    return [0 if kind in without else config.num_key_value_heads for kind in kinds]
 
 
 def feed_forward_length(config):
@@ -324,6 +343,9 @@ def stored(entry, config, name, values, names, rotated):
         return
     if ".experts." in name:
         yield from stored_experts(entry["arch"], name, values)
+        return
+    if entry["arch"] == "granitehybrid" and any(part in name for part in (".mamba.", ".shared_mlp.", ".block_sparse_moe.")):
+        yield from stored_hybrid(config, name, values)
         return
     if entry["arch"] == "qwen3next" and ".linear_attn." in name:
         yield from stored_next(entry, config, name, values)
@@ -385,6 +407,31 @@ def stored_next(entry, config, name, values):
     cut = lambda first, rows: heads[:, first : first + rows].reshape(keys * rows, -1)
     yield f"{block}.attn_qkv.weight", np.concatenate([cut(0, size), cut(size, size), cut(2 * size, width)])
     yield f"{block}.attn_gate.weight", np.ascontiguousarray(cut(2 * size + width, width))
+
+
+def stored_hybrid(config, name, values):
+    """Mamba layers, experts and the feed-forward that all tokens share, whose gate and value transformers stores as one."""
+    block = f"blk.{name.split('.')[2]}"
+    part = name.split(".", 3)[3]
+    shared = "_shexp" if config.num_local_experts else ""
+    groups = config.mamba_n_groups
+    names = {
+        "mamba.A_log": ("ssm_a", lambda: -np.exp(values)[:, None]), "mamba.D": ("ssm_d", lambda: values[:, None]),
+        "mamba.dt_bias": ("ssm_dt.bias", lambda: values), "mamba.conv1d.bias": ("ssm_conv1d.bias", lambda: values),
+        "mamba.conv1d.weight": ("ssm_conv1d.weight", lambda: values.squeeze(1)),
+        "mamba.norm.weight": ("ssm_norm.weight", lambda: values.reshape(groups, -1)),
+        "mamba.in_proj.weight": ("ssm_in.weight", lambda: values), "mamba.out_proj.weight": ("ssm_out.weight", lambda: values),
+        "shared_mlp.output_linear.weight": (f"ffn_down{shared}.weight", lambda: values),
+        "block_sparse_moe.router.weight": ("ffn_gate_inp.weight", lambda: values),
+    }  # fmt: skip
+    if part in names:
+        target, stored_as = names[part]
+        yield f"{block}.{target}", np.ascontiguousarray(stored_as())
+    elif part == "shared_mlp.input_linear.weight":
+        for target, half in zip(("gate", "up"), np.split(values, 2)):
+            yield f"{block}.ffn_{target}{shared}.weight", np.ascontiguousarray(half)
+    else:
+        yield from stored_experts("granitehybrid", name, values)
 
 
 def stored_experts(arch, name, values):

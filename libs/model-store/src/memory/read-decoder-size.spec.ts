@@ -60,16 +60,24 @@ describe('what the memory of a decoder depends on', () => {
     expect(Math.abs(added('found') - added('promised'))).toBeLessThan(100);
   });
 
-  it('counts the states of layers that do not attend, which have no keys and values', async () => {
-    const { promised, found } = await bothSizes(await readFile(new URL('lfm2.gguf', architectures)));
-    const { cacheBytesPerToken, stateBytes } = promised;
-    // Two of five layers attend, with two heads of eight; three keep two inputs of 32 channels.
-    expect({ cacheBytesPerToken, stateBytes }).toEqual({
-      cacheBytesPerToken: 2 * 2 * 2 * 8 * 4,
-      stateBytes: 3 * 2 * 32 * 4,
-    });
-    expect(found).toMatchObject({ cacheBytesPerToken, stateBytes });
-  });
+  // Short convolutions keep inputs of their channels, the others matrices too.
+  it.each([
+    ['lfm2', 2, 3 * 2 * 32],
+    ['qwen3-next', 2, 3 * (3 * (2 * 16 + 48) + 6 * 8 * 8)],
+    ['granite-h', 1, 3 * (3 * (64 + 2 * 8) + 4 * 8 * 16)],
+  ])(
+    'counts the states of layers that do not attend, which have no keys and values: %s',
+    async (name, attend, values) => {
+      const { promised, found } = await bothSizes(await readFile(new URL(`${name}.gguf`, architectures)));
+      const { cacheBytesPerToken, stateBytes } = promised;
+      const headSize = name === 'qwen3-next' ? 16 : 8;
+      expect({ cacheBytesPerToken, stateBytes }).toEqual({
+        cacheBytesPerToken: attend * 2 * 2 * headSize * 4,
+        stateBytes: values * 4,
+      });
+      expect(found).toMatchObject({ cacheBytesPerToken, stateBytes });
+    },
+  );
 
   it('knows the window of layers', async () => {
     const parts = splitGguf(await ggufFile(tinyDecoder('llama', 1)));

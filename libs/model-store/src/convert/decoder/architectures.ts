@@ -65,6 +65,8 @@ export interface Architecture {
   mixer?: Mixer['kind'];
   /** Value heads that share a key head follow each other in GGUF files, unlike those of Qwen 3.5. */
   groupedHeads?: true;
+  /** No layer rotates unless the file's `rope.scaling.finetuned` says so, which means something else elsewhere. */
+  rotatesIfFinetuned?: true;
   /** Queries come with a gate for the output of attention. */
   outputGate?: true;
   /** Name of the norm before the output layer, if it is not `output_norm`. */
@@ -171,6 +173,17 @@ export const architectures: Readonly<Record<string, Architecture>> = {
     className: 'GraniteForCausalLM',
     rotaryPairs: 'adjacent',
     dividesLogits: true,
+  },
+  granitehybrid: {
+    models: 'Granite 4 H, with and without experts',
+    modelType: 'granitemoehybrid',
+    className: 'GraniteMoeHybridForCausalLM',
+    rotaryPairs: 'adjacent',
+    dividesLogits: true,
+    mixer: 'mamba',
+    rotatesIfFinetuned: true,
+    experts: 'allowed',
+    sharedExpert: 'plain',
   },
   gemma: {
     models: 'Gemma',

@@ -179,6 +179,9 @@ function readAttention(
     const listed = parameters.optionalFlags('rope.unrotated_layers');
     if (listed) return listed;
     const { unrotated } = architecture;
+    if (architecture.rotatesIfFinetuned && !parameters.flag('rope.scaling.finetuned', true)) {
+      return Array.from({ length: layers }, () => true);
+    }
     if (unrotated === undefined || (unrotated === 'beside-windows' && size === 0)) return undefined;
     return windowed.map((hasWindow, layer) =>
       typeof unrotated === 'object' ? (layer + 1) % unrotated.every === 0 : !hasWindow,

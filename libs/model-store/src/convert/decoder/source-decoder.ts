@@ -71,7 +71,8 @@ export class SourceDecoder implements WeightSource {
 
   async vector(name: string): Promise<Float32Array> {
     const { tensor, from, rows, columns } = this.slices.find(name);
-    const whole = await this.tensor(tensor).rows(0, rows);
+    const stored = this.tensor(tensor);
+    const whole = await stored.rows(0, rows === 1 ? rowsOf(stored) : rows);
     const values = rows === 1 ? whole.slice(from, from + columns) : whole;
     if (!this.isAdjacent(name)) return values;
     const { headSize, rotary } = this.shape;
@@ -101,6 +102,15 @@ export class SourceDecoder implements WeightSource {
   }
 }
 
+/** GGUF files have some vectors of Mamba layers as matrices. */
+function isFolded(tensor: SourceTensor, dimensions: readonly number[]): boolean {
+  return dimensions.length === 1 && (tensor.dimensions[0] ?? 0) * rowsOf(tensor) === dimensions[0];
+}
+
+function rowsOf({ dimensions }: SourceTensor): number {
+  return dimensions.slice(1).reduce((product, size) => product * size, 1);
+}
+
 /** Checks before anything is written that no tensor is missing, of another size, or unused. */
 function checkTensors(
   { fileName, tensors, parameters }: DecoderSource,
@@ -112,7 +122,7 @@ function checkTensors(
     const tensor = tensors.get(name);
     if (!tensor) throw invalidFile(fileName, `it has no tensor ${name}`);
     unread.delete(name);
-    if (tensor.dimensions.join() === dimensions.join()) continue;
+    if (tensor.dimensions.join() === dimensions.join() || isFolded(tensor, dimensions)) continue;
     const sizes = `its tensor ${tensor.origin?.name ?? name} is ${tensor.dimensions.join(' × ')}, not ${dimensions.join(' × ')}`;
     throw invalidFile(tensor.origin?.fileName ?? fileName, sizes);
   }

@@ -7,6 +7,7 @@ import {
   feedForwardSize,
   type GatedDelta,
   type LayerPart,
+  type Mamba,
   type ShortConvolution,
   weightNames,
 } from './decoder-shape.js';
@@ -49,6 +50,14 @@ const tensorNames: Record<LayerPart, string> = {
   delta_rate: 'ssm_beta',
   delta_norm: 'ssm_norm',
   delta_out: 'ssm_out',
+  mamba_gate: 'ssm_in',
+  mamba_in: 'ssm_in',
+  mamba_step: 'ssm_in',
+  mamba_step_bias: 'ssm_dt',
+  mamba_decay: 'ssm_a',
+  mamba_skip: 'ssm_d',
+  mamba_norm: 'ssm_norm',
+  mamba_out: 'ssm_out',
   feed_forward_norm: 'ffn_norm',
   gate: 'ffn_gate',
   up: 'ffn_up',
@@ -117,6 +126,7 @@ export class TensorSlices {
     for (const part of norms) this.addPart(layer, part, { rows: 1, columns: hiddenSize, bias: shape.norm.bias });
     const mixer = shape.mixers?.[layer];
     if (mixer?.kind === 'short-convolution') this.addConvolution(layer, mixer);
+    else if (mixer?.kind === 'mamba') this.addMamba(layer, mixer);
     else if (mixer) this.addDelta(layer, mixer);
     else this.addAttention(layer);
     const experts = expertsOf(shape, layer);
@@ -173,6 +183,21 @@ export class TensorSlices {
     this.addPart(layer, 'delta_out', { rows: hiddenSize, columns: valueHeads * valueSize });
   }
 
+  private addMamba(layer: number, mixer: Mamba): void {
+    const { hiddenSize } = this.shape;
+    const { heads, headSize, length, convolutionBias: bias } = mixer;
+    const [width, channels] = [heads * headSize, convolvedChannels(mixer, hiddenSize)];
+    this.addPart(layer, 'mamba_gate', { rows: width, columns: hiddenSize });
+    this.addPart(layer, 'mamba_in', { rows: channels, columns: hiddenSize, from: width });
+    this.addPart(layer, 'mamba_step', { rows: heads, columns: hiddenSize, from: width + channels });
+    this.addPart(layer, 'convolution', { rows: channels, columns: length, bias, tensor: `blk.${layer}.ssm_conv1d` });
+    this.addVector(weightNames.layer(layer, 'mamba_step_bias'), `blk.${layer}.ssm_dt.bias`, heads);
+    this.addVector(weightNames.layer(layer, 'mamba_decay'), `blk.${layer}.ssm_a`, heads);
+    this.addVector(weightNames.layer(layer, 'mamba_skip'), `blk.${layer}.ssm_d`, heads);
+    if (mixer.hasNorm) this.addPart(layer, 'mamba_norm', { rows: 1, columns: width });
+    this.addPart(layer, 'mamba_out', { rows: hiddenSize, columns: width });
+  }
+
   private addFeedForward(layer: number): void {
     const { hiddenSize, feedForward, bias } = this.shape;
     const { kind } = feedForward;
@@ -213,8 +238,11 @@ export class TensorSlices {
   private addSharedExpert(layer: number, { size, weighted }: NonNullable<ExpertShape['shared']>): void {
     const { hiddenSize } = this.shape;
     if (weighted) this.addPart(layer, 'shared_router', { rows: 1, columns: hiddenSize });
-    for (const part of ['shared_gate', 'shared_up'] as const)
-      this.addPart(layer, part, { rows: size, columns: hiddenSize });
+    const up = `blk.${layer}.ffn_up_shexp`;
+    const isFused = !this.has(`blk.${layer}.ffn_gate_shexp.weight`) && this.has(`${up}.weight`);
+    const wide = { rows: size, columns: hiddenSize };
+    this.addPart(layer, 'shared_gate', { ...wide, tensor: isFused ? up : undefined });
+    this.addPart(layer, 'shared_up', { ...wide, from: isFused ? size : 0 });
     this.addPart(layer, 'shared_down', { rows: hiddenSize, columns: size });
   }
 

@@ -246,7 +246,10 @@ class CheckpointTensors {
       const bias = new FloatTensor(this.require(inLayer(this.hub.selectionBias)));
       this.translated.set(`blk.${layer}.exp_probs_b.bias`, bias);
     }
-    if (this.stored.has(inLayer(`${list}.gate_up_proj`))) return this.addFusedExperts(layer, inLayer(list));
+    const stacked = this.hub.experts.stacked ?? { gateAndUp: 'gate_up_proj', down: 'down_proj' };
+    if (this.stored.has(inLayer(`${list}.${stacked.gateAndUp}`))) {
+      return this.addFusedExperts(layer, inLayer(list), stacked);
+    }
     for (const [name, part] of Object.entries(parts)) {
       const matrices = Array.from({ length: experts }, (_, expert) =>
         this.matrix(inLayer(`${list}.${expert}.${part}`)),
@@ -256,10 +259,10 @@ class CheckpointTensors {
   }
 
   /** Experts in one tensor, with the outputs of gate and up one after the other. */
-  private addFusedExperts(layer: number, list: string): void {
-    const gateAndUp = this.require(`${list}.gate_up_proj`);
+  private addFusedExperts(layer: number, list: string, names: { gateAndUp: string; down: string }): void {
+    const gateAndUp = this.require(`${list}.${names.gateAndUp}`);
     const half = Math.floor((gateAndUp.entry.shape[1] ?? 0) / 2);
-    const down = this.require(`${list}.down_proj`);
+    const down = this.require(`${list}.${names.down}`);
     const matrices: [string, SourceTensor][] = [
       ['ffn_gate_exps', new SlicedExperts(gateAndUp, { first: 0, rows: half })],
       ['ffn_up_exps', new SlicedExperts(gateAndUp, { first: half, rows: half })],

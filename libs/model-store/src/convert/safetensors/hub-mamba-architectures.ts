@@ -1,0 +1,114 @@
+import { invalidFile } from '../invalid-file.js';
+import { graniteScales, type HubParameterValues } from './family-settings.js';
+import type { HubConfig } from './hub-config.js';
+
+/* Classes with Mamba 2 layers, as `HubArchitecture` describes them. */
+
+const mambaModules = {
+  ssm_in: 'mamba.in_proj',
+  ssm_conv1d: 'mamba.conv1d',
+  ssm_norm: 'mamba.norm',
+  ssm_out: 'mamba.out_proj',
+};
+
+/** A_log is the logarithm of what a head decays by. */
+const mambaParameters = {
+  'ssm_dt.bias': { name: 'mamba.dt_bias' },
+  ssm_a: { name: 'mamba.A_log', change: (value: number) => -Math.exp(value) },
+  ssm_d: { name: 'mamba.D' },
+};
+
+/** Granite 4: layers of attention only, or mostly of Mamba 2, with and without experts. */
+export const graniteHybrid = {
+  architecture: 'granitehybrid',
+  layer: { attn_norm: 'input_layernorm', ffn_norm: 'post_attention_layernorm' },
+  kinds: {
+    of: graniteKinds,
+    modules: {
+      attention: {
+        attn_q: 'self_attn.q_proj',
+        attn_k: 'self_attn.k_proj',
+        attn_v: 'self_attn.v_proj',
+        attn_output: 'self_attn.o_proj',
+      },
+      mamba: mambaModules,
+    },
+    parameters: { mamba: mambaParameters },
+  },
+  denseLayer: { ffn_up: 'shared_mlp.input_linear', ffn_down: 'shared_mlp.output_linear' },
+  expertLayer: {
+    ffn_gate_inp: 'block_sparse_moe.router.layer',
+    ffn_up_shexp: 'shared_mlp.input_linear',
+    ffn_down_shexp: 'shared_mlp.output_linear',
+  },
+  experts: {
+    list: 'block_sparse_moe',
+    parts: {},
+    stacked: { gateAndUp: 'input_linear.weight', down: 'output_linear.weight' },
+  },
+  defaults: {
+    num_local_experts: 8,
+    num_experts_per_tok: 2,
+    shared_intermediate_size: 1024,
+    mamba_n_heads: 128,
+    mamba_n_groups: 1,
+    mamba_d_state: 256,
+    mamba_d_conv: 4,
+    mamba_expand: 2,
+  },
+  parameters: (config: HubConfig) => ({
+    ...graniteScales(config),
+    ...graniteSizes(config),
+    ...mambaSizes(config, config.size('mamba_expand') * config.size('hidden_size')),
+  }),
+};
+
+/** Files name the kinds in two ways, and a file without them has Mamba layers only. */
+function graniteKinds(config: HubConfig): string[] {
+  const layers = config.size('num_hidden_layers');
+  const { layer_types: types } = config.values;
+  if (!Array.isArray(types)) return Array.from({ length: layers }, () => 'mamba');
+  if (types.length !== layers) {
+    throw invalidFile('config.json', `its layer_types lists ${types.length} layers, not ${layers}`);
+  }
+  const names: Readonly<Record<string, string>> = { full_attention: 'attention', linear_attention: 'mamba' };
+  return types.map((type) => names[String(type)] ?? String(type));
+}
+
+function graniteSizes(config: HubConfig): HubParameterValues {
+  const kinds = graniteKinds(config);
+  const rotates = config.text('position_embedding_type', 'nope') === 'rope';
+  const shared = config.size('shared_intermediate_size');
+  const heads = config.size('num_key_value_heads', config.size('num_attention_heads'));
+  return {
+    'attention.head_count_kv': kinds.map((kind) => (kind === 'mamba' ? 0 : heads)),
+    ...(!rotates && { 'rope.unrotated_layers': kinds.map(() => true) }),
+    ...(config.number('num_local_experts') === 0
+      ? { feed_forward_length: shared }
+      : { expert_shared_feed_forward_length: shared, expert_used_count: config.size('num_experts_per_tok') }),
+  };
+}
+
+/** Sizes of Mamba layers whose heads have `width` values together. */
+function mambaSizes(config: HubConfig, width: number): HubParameterValues {
+  refuseStepLimit(config);
+  return {
+    'ssm.conv_kernel': config.size('mamba_d_conv'),
+    'ssm.state_size': config.size('mamba_d_state'),
+    'ssm.group_count': config.size('mamba_n_groups'),
+    'ssm.time_step_rank': config.size('mamba_n_heads'),
+    'ssm.inner_size': width,
+  };
+}
+
+/** The library writes the default, from zero to infinity, as an object or without the upper end. */
+function refuseStepLimit(config: HubConfig): void {
+  const { time_step_limit: limit } = config.values;
+  if (limit === undefined || limit === null) return;
+  const [low, high] = Array.isArray(limit) ? limit : [];
+  if (low === 0 && typeof high !== 'number') return;
+  throw invalidFile(
+    'config.json',
+    `its time_step_limit is ${JSON.stringify(limit).slice(0, 60)}, and none is computed`,
+  );
+}
