@@ -39,6 +39,7 @@ export const architecturesWithStates = [
   'qwen3-next-fused',
   'granite-h',
   'granite-h-moe',
+  'falcon-h1',
 ];
 
 export function knownTexts(name: string): KnownText[] {

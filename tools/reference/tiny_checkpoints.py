@@ -361,6 +361,17 @@ granite = dict(
     normalization_function="rmsnorm", output_router_logits=False, residual_multiplier=0.6, rms_norm_eps=1e-05,
     rope_scaling=None, rope_theta=10000, router_aux_loss_coef=0.01, shared_intermediate_size=48,
 )  # fmt: skip
+falcon = dict(
+    sizes, architectures=["FalconH1ForCausalLM"], model_type="falcon_h1", **{**mamba, "mamba_n_heads": 3}, attention_bias=False,
+    attention_dropout=0.0, attention_in_multiplier=1.5, attention_out_multiplier=0.9375, attn_layer_indices=None,
+    embedding_multiplier=2.656854249492381, head_dim=16, key_multiplier=0.390625, lm_head_multiplier=0.5390625, mamba_d_ssm=96,
+    mamba_norm_before_gate=False, mamba_rms_norm=False, mamba_use_mlp=True, mlp_bias=False, mlp_expansion_factor=8,
+    mlp_multipliers=[0.8838834764831844, 0.5859375], num_logits_to_keep=1, projectors_bias=False, rms_norm_eps=1e-05,
+    rope_scaling=None, rope_theta=100000000000.0, ssm_in_multiplier=1.25,
+    ssm_multipliers=[0.3535533905932738, 0.25, 0.7535533905932738, 0.5, 0.4535533905932738],
+    ssm_out_multiplier=0.83570226039551587, time_step_floor=0.0001, time_step_max=0.1, time_step_min=0.001,
+    time_step_rank="auto",
+)  # fmt: skip
 exaone = dict(
     sizes, architectures=["Exaone4ForCausalLM"], model_type="exaone4", attention_dropout=0.0, head_dim=8, rms_norm_eps=1e-05,
     rope_scaling=dict(rope_type="llama3", factor=16.0, low_freq_factor=1.0, high_freq_factor=4.0,
@@ -396,6 +407,11 @@ published = {
         granite, layer_types=["mamba", "attention", "mamba"], num_hidden_layers=3, position_embedding_type="nope",
         num_experts_per_tok=3, num_local_experts=6, intermediate_size=16, shared_intermediate_size=24, mamba_d_head=16,
         mamba_n_groups=2, mamba_n_heads=4, tie_word_embeddings=False,
+    ),
+    "falcon-h1": dict(falcon, tie_word_embeddings=False),
+    "falcon-h1-norm": dict(
+        falcon, mamba_d_head=16, mamba_n_groups=2, mamba_n_heads=3 * 2, mamba_d_ssm=96, mamba_rms_norm=True,
+        tie_word_embeddings=True,
     ),
     "qwen3-next": dict(
         sizes, architectures=["Qwen3NextForCausalLM"], model_type="qwen3_next", attention_bias=False, attention_dropout=0.0,

@@ -62,6 +62,11 @@ GRANITE_KEYS = {
     "embedding_scale": 3.0, "residual_scale": 0.6, "logit_scale": 0.7, "attention.scale": 0.25, "ssm.conv_kernel": 4,
     "ssm.state_size": 8, "ssm.time_step_rank": 4, "ssm.inner_size": 64,
 }  # fmt: skip
+FALCON = dict(
+    attention_in_multiplier=1.5, attention_out_multiplier=0.9, embedding_multiplier=2.5, key_multiplier=0.4,
+    lm_head_multiplier=0.6, mlp_multipliers=[0.9, 0.6], ssm_in_multiplier=1.25, ssm_multipliers=[0.4, 0.25, 0.75, 0.5, 0.45],
+    ssm_out_multiplier=0.8,
+)  # fmt: skip
 
 CASES = [
     case("llama", "llama", ("Llama", dict(rope_parameters=rope())), permute=True),
@@ -179,6 +184,10 @@ CASES = [
         intermediate_size=16, mamba_n_groups=2, position_embedding_type="rope", rope_parameters=rope())), layers=3, permute=True,
          keys={**GRANITE_KEYS, "ssm.group_count": 2, "rope.scaling.finetuned": True, "expert_count": 6,
                "expert_used_count": 3, "expert_shared_feed_forward_length": 48}),
+    case("falcon-h1", "falcon-h1", ("FalconH1", dict(
+        **FALCON, mamba_n_heads=4, mamba_d_head=16, mamba_d_ssm=64, mamba_d_state=8, mamba_d_conv=4, mamba_n_groups=2,
+        mamba_rms_norm=True, mamba_norm_before_gate=False, rope_parameters=rope(base=1e11))),
+         keys={"ssm.conv_kernel": 4, "ssm.state_size": 8, "ssm.time_step_rank": 4, "ssm.inner_size": 64, "ssm.group_count": 2}),
 ]  # fmt: skip
 
 
@@ -205,7 +214,7 @@ def build(entry, attempt):
     model = AutoModelForCausalLM.from_config(config, attn_implementation="eager", dtype=torch.float32).eval()
     with torch.no_grad():
         for name, values in [*model.named_parameters(), *model.named_buffers()]:
-            if name.endswith("inv_freq"):
+            if name.endswith(("inv_freq", "mup_vector")):
                 continue
             values.copy_(random_values(name, values, config.tie_word_embeddings).half().float())
     return config, model
@@ -308,8 +317,8 @@ def write(path, entry, config, model):
         if name == "lm_head.weight" and config.tie_word_embeddings:
             continue
         for target, values in stored(entry, config, name, tensor.numpy(), names, rotated):
-            # The weights are exact in half precision; norms, biases and decays are float32, as usual.
-            is_half = values.ndim > 1 and not target.endswith("ssm_a")
+            # The weights are exact in half precision unless they were multiplied; norms, biases and decays are float32.
+            is_half = values.ndim > 1 and not target.endswith("ssm_a") and arch != "falcon-h1"
             writer.add_tensor(target, values.astype(np.float16) if is_half else values)
     for layer in range(config.num_hidden_layers, config.num_hidden_layers + entry.get("ahead", 0)):
         writer.add_tensor(f"blk.{layer}.nextn.eh_proj.weight", np.zeros((HIDDEN, 2 * HIDDEN), dtype=np.float16))
@@ -343,6 +352,11 @@ def stored(entry, config, name, values, names, rotated):
         return
     if ".experts." in name:
         yield from stored_experts(entry["arch"], name, values)
+        return
+    if entry["arch"] == "falcon-h1":
+        values = values * falcon_factor(config, name, values.shape)
+    if entry["arch"] == "falcon-h1" and ".mamba." in name:
+        yield from stored_hybrid(config, name, values)
         return
     if entry["arch"] == "granitehybrid" and any(part in name for part in (".mamba.", ".shared_mlp.", ".block_sparse_moe.")):
         yield from stored_hybrid(config, name, values)
@@ -409,11 +423,28 @@ def stored_next(entry, config, name, values):
     yield f"{block}.attn_gate.weight", np.ascontiguousarray(cut(2 * size + width, width))
 
 
+def falcon_factor(config, name, shape):
+    """The converter of the format multiplies the weights by the factors of their outputs or inputs."""
+    part = name.split(".", 3)[-1]
+    attention, (gate, down) = config.attention_in_multiplier, config.mlp_multipliers
+    shared = config.mamba_n_groups * config.mamba_d_state
+    parts = [config.mamba_d_ssm, config.mamba_d_ssm, shared, shared, config.mamba_n_heads]
+    factors = {
+        "self_attn.q_proj.weight": attention, "self_attn.k_proj.weight": attention * config.key_multiplier,
+        "self_attn.v_proj.weight": attention, "self_attn.o_proj.weight": config.attention_out_multiplier,
+        "feed_forward.gate_proj.weight": gate, "feed_forward.down_proj.weight": down,
+        "mamba.in_proj.weight": config.ssm_in_multiplier * np.repeat(config.ssm_multipliers, parts)[:, None],
+        "mamba.out_proj.weight": config.ssm_out_multiplier,
+        "lm_head.weight": config.lm_head_multiplier, "model.embed_tokens.weight": config.embedding_multiplier,
+    }  # fmt: skip
+    return np.float32(factors.get(name, factors.get(part, 1)))
+
+
 def stored_hybrid(config, name, values):
     """Mamba layers, experts and the feed-forward that all tokens share, whose gate and value transformers stores as one."""
     block = f"blk.{name.split('.')[2]}"
     part = name.split(".", 3)[3]
-    shared = "_shexp" if config.num_local_experts else ""
+    shared = "_shexp" if getattr(config, "num_local_experts", 0) else ""
     groups = config.mamba_n_groups
     names = {
         "mamba.A_log": ("ssm_a", lambda: -np.exp(values)[:, None]), "mamba.D": ("ssm_d", lambda: values[:, None]),

@@ -13,10 +13,10 @@ let inputFolder = '';
 let outputFolder = '';
 let count = 0;
 
-async function convertBase(layout: 'split' | 'concat'): Promise<string> {
-  const [source, target] = [join(root, `${layout}-source`), join(root, layout)];
+async function convertBase(layout: 'split' | 'concat', name = 'llama'): Promise<string> {
+  const [source, target] = [join(root, `${name}-${layout}-source`), join(root, `${name}-${layout}`)];
   for (const folder of [source, target]) await mkdir(folder);
-  await copyTinyDecoder('llama', source);
+  await copyTinyDecoder(name, source);
   await convertModel({ kind: 'safetensors', options: { layout }, inputFolder: source, outputFolder: target });
   return target;
 }
@@ -84,6 +84,13 @@ describe('a LoRA adapter', () => {
   ])('with %s is refused', async (_name, changes, message) => {
     await configure(changes);
     await expectRefusal(message);
+  });
+
+  it('is refused for a base whose factors it would lack', async () => {
+    const falcon = await convertBase('split', 'falcon-h1');
+    await expect(convert({ baseFolder: falcon })).rejects.toThrow(
+      /adapter_model\.safetensors .*its base is a FalconH1ForCausalLM, which takes no adapters here/,
+    );
   });
 
   it.each<[string, string, RegExp]>([

@@ -424,6 +424,24 @@ describe('a checkpoint that cannot be converted', () => {
       'it has no tensor model.layers.0.block_sparse_moe.router.layer.weight',
     ],
     [
+      'a norm before the gate',
+      'falcon-h1-norm',
+      (input) => edit(input, 'config.json', (config) => (config['mamba_norm_before_gate'] = true)),
+      'config.json cannot be converted: its mamba_norm_before_gate is true, and only a norm behind the gate is computed',
+    ],
+    [
+      'biases beside factors',
+      'falcon-h1',
+      (input) => edit(input, 'config.json', (config) => (config['attention_bias'] = true)),
+      'config.json cannot be converted: its attention_bias is true, and only layers without a bias are computed',
+    ],
+    [
+      'factors of other parts',
+      'falcon-h1',
+      (input) => edit(input, 'config.json', (config) => (config['ssm_multipliers'] = [1, 2])),
+      'config.json cannot be converted: its ssm_multipliers lists 2 numbers, not 5',
+    ],
+    [
       'experts in groups',
       'glm4-moe',
       (input) => edit(input, 'config.json', (config) => Object.assign(config, { n_group: 2 })),

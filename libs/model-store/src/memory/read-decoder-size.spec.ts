@@ -65,19 +65,18 @@ describe('what the memory of a decoder depends on', () => {
     ['lfm2', 2, 3 * 2 * 32],
     ['qwen3-next', 2, 3 * (3 * (2 * 16 + 48) + 6 * 8 * 8)],
     ['granite-h', 1, 3 * (3 * (64 + 2 * 8) + 4 * 8 * 16)],
-  ])(
-    'counts the states of layers that do not attend, which have no keys and values: %s',
-    async (name, attend, values) => {
-      const { promised, found } = await bothSizes(await readFile(new URL(`${name}.gguf`, architectures)));
-      const { cacheBytesPerToken, stateBytes } = promised;
-      const headSize = name === 'qwen3-next' ? 16 : 8;
-      expect({ cacheBytesPerToken, stateBytes }).toEqual({
-        cacheBytesPerToken: attend * 2 * 2 * headSize * 4,
-        stateBytes: values * 4,
-      });
-      expect(found).toMatchObject({ cacheBytesPerToken, stateBytes });
-    },
-  );
+    // Both of its layers attend and keep a state.
+    ['falcon-h1', 2, 2 * (3 * (64 + 2 * 2 * 8) + 4 * 8 * 16)],
+  ])('counts states, and keys and values of the layers that attend: %s', async (name, attend, values) => {
+    const { promised, found } = await bothSizes(await readFile(new URL(`${name}.gguf`, architectures)));
+    const { cacheBytesPerToken, stateBytes } = promised;
+    const headSize = name === 'qwen3-next' ? 16 : 8;
+    expect({ cacheBytesPerToken, stateBytes }).toEqual({
+      cacheBytesPerToken: attend * 2 * 2 * headSize * 4,
+      stateBytes: values * 4,
+    });
+    expect(found).toMatchObject({ cacheBytesPerToken, stateBytes });
+  });
 
   it('knows the window of layers', async () => {
     const parts = splitGguf(await ggufFile(tinyDecoder('llama', 1)));

@@ -63,6 +63,8 @@ export interface Architecture {
   exactYarn?: true;
   /** The replacement of attention in layers without keys and values; absent: every layer attends. */
   mixer?: Mixer['kind'];
+  /** Layers attend besides what `mixer` says, and add the results. */
+  besideAttention?: true;
   /** Value heads that share a key head follow each other in GGUF files, unlike those of Qwen 3.5. */
   groupedHeads?: true;
   /** No layer rotates unless the file's `rope.scaling.finetuned` says so, which means something else elsewhere. */
@@ -184,6 +186,14 @@ export const architectures: Readonly<Record<string, Architecture>> = {
     rotatesIfFinetuned: true,
     experts: 'allowed',
     sharedExpert: 'plain',
+  },
+  'falcon-h1': {
+    models: 'Falcon-H1',
+    modelType: 'falcon_h1',
+    className: 'FalconH1ForCausalLM',
+    rotaryPairs: 'halves',
+    mixer: 'mamba',
+    besideAttention: true,
   },
   gemma: {
     models: 'Gemma',

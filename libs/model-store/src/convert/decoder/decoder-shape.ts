@@ -136,6 +136,8 @@ export interface Mamba {
   convolutionBias: boolean;
   /** Gated outputs are normed by group. */
   hasNorm: boolean;
+  /** The layer attends too, and adds the results (Falcon-H1). */
+  besideAttention?: true;
 }
 
 /** A tensor of the state of one row, which the graph takes and returns. */
@@ -169,9 +171,14 @@ export function convolvedChannels(mixer: Mixer, hiddenSize: number): number {
   return 2 * mixer.keyHeads * mixer.keySize + mixer.valueHeads * mixer.valueSize;
 }
 
+/** True if a layer with this replacement of attention, or none, attends. */
+export function attends(mixer: Mixer | null | undefined): boolean {
+  return !mixer || (mixer.kind === 'mamba' && mixer.besideAttention === true);
+}
+
 /** Returns the layers that attend, which have keys and values. */
 export function attendingLayers({ layers, mixers }: Pick<DecoderShape, 'layers' | 'mixers'>): number[] {
-  return Array.from({ length: layers }, (_, layer) => layer).filter((layer) => !mixers?.[layer]);
+  return Array.from({ length: layers }, (_, layer) => layer).filter((layer) => attends(mixers?.[layer]));
 }
 
 export interface FeedForwardShape {

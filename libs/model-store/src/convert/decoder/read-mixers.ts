@@ -23,8 +23,11 @@ export function countLayers({ parameters, fileName }: Pick<DecoderSource, 'param
 
 /** Reads the replacements of attention in the layers of an architecture. Empty if all layers attend. */
 export function readMixers(source: DecoderSource, architecture: Architecture, layers: number): ReadMixers {
-  const { mixer, groupedHeads } = architecture;
+  const { mixer, groupedHeads, besideAttention } = architecture;
   if (mixer === 'short-convolution') return readListed(source, layers, convolutionReader(source));
+  if (mixer === 'mamba' && besideAttention) {
+    return { mixers: Array.from({ length: layers }, (_, layer) => ({ ...readMamba(source, layer), besideAttention })) };
+  }
   if (mixer === 'mamba') return readListed(source, layers, (layer) => readMamba(source, layer));
   const headOrder = source.headOrder ?? (groupedHeads ? 'grouped' : 'tiled');
   return mixer === 'gated-delta' ? { mixers: readDeltas({ ...source, headOrder }, layers) } : {};

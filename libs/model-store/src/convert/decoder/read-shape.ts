@@ -1,7 +1,14 @@
 import { invalidFile } from '../invalid-file.js';
 import type { Architecture } from './architectures.js';
 import { type DecoderPurpose, scoreTensor } from './decoder-purpose.js';
-import type { AttentionShape, DecoderShape, ExpertShape, FeedForwardShape, RotaryShape } from './decoder-shape.js';
+import {
+  type AttentionShape,
+  attendingLayers,
+  type DecoderShape,
+  type ExpertShape,
+  type FeedForwardShape,
+  type RotaryShape,
+} from './decoder-shape.js';
 import type { DecoderSource } from './decoder-source.js';
 import { countLayers, readMixers } from './read-mixers.js';
 import { readRotary, stretchedContext } from './read-rotary.js';
@@ -32,7 +39,7 @@ export function readDecoderShape(
   const attention = readAttention(source, architecture, { ...sizes, rotary });
   if (purpose !== 'text') refuseTextOnly(source, { mixers, attention });
   const has = (name: string) => tensors.has(name);
-  const attending = `blk.${mixers?.indexOf(null) ?? 0}`;
+  const attending = `blk.${attendingLayers({ layers, mixers })[0] ?? 0}`;
   const layerNorms = architecture.layerNorms ?? false;
   const epsilon = layerNorms ? 'attention.layer_norm_epsilon' : 'attention.layer_norm_rms_epsilon';
   const feedForward = readFeedForward(source, architecture);

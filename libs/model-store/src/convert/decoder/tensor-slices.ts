@@ -1,5 +1,6 @@
 import type { Architecture } from './architectures.js';
 import {
+  attends,
   convolvedChannels,
   type DecoderShape,
   type ExpertShape,
@@ -128,7 +129,7 @@ export class TensorSlices {
     if (mixer?.kind === 'short-convolution') this.addConvolution(layer, mixer);
     else if (mixer?.kind === 'mamba') this.addMamba(layer, mixer);
     else if (mixer) this.addDelta(layer, mixer);
-    else this.addAttention(layer);
+    if (attends(mixer)) this.addAttention(layer);
     const experts = expertsOf(shape, layer);
     if (experts) this.addExperts(layer, experts);
     else this.addFeedForward(layer);
@@ -251,7 +252,9 @@ export class TensorSlices {
     const own = this.architecture.tensorNames?.[part] ?? tensorNames[part];
     const tensor = place.tensor ?? `blk.${layer}.${own}`;
     const name = weightNames.layer(layer, part);
-    this.slices.set(name, { tensor: `${tensor}.weight`, from, rows, columns, experts, groups });
+    // Files of Falcon-H1 have a norm without the ending.
+    const stored = this.has(tensor) ? tensor : `${tensor}.weight`;
+    this.slices.set(name, { tensor: stored, from, rows, columns, experts, groups });
     if (!bias) return;
     // The bias of a norm is as long as its gain, that of a linear layer as its outputs.
     const length = rows === 1 ? columns : rows;

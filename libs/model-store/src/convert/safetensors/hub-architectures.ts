@@ -2,7 +2,8 @@ import { invalidFile } from '../invalid-file.js';
 import { servedByManifest } from '../other-families.js';
 import { ernieExperts, graniteScales, type HubParameterValues } from './family-settings.js';
 import type { HubConfig } from './hub-config.js';
-import { graniteHybrid } from './hub-mamba-architectures.js';
+import { falconH1, graniteHybrid } from './hub-mamba-architectures.js';
+import type { RowFactors } from './scaled-tensor.js';
 import { type LayerKinds, lfm2, qwen35, qwen35moe, qwen3next } from './hub-state-architectures.js';
 
 /** How the hubs' files of an architecture map to the terms of GGUF. */
@@ -45,6 +46,8 @@ export interface HubArchitecture {
   gainsFromOne?: true;
   /** The norm whose gain is stored whole nevertheless. */
   wholeGain?: string;
+  /** Factors of the outputs of modules by their GGUF names, which the conversion multiplies into the weights. */
+  factors?: (config: HubConfig) => Readonly<Record<string, RowFactors>>;
   /** Value heads that share a key head follow each other. */
   groupedHeads?: true;
   /** The decoder is part of a model that sees; its settings are in this member. */
@@ -319,6 +322,7 @@ export const hubArchitectures: Readonly<Record<string, HubArchitecture>> = {
     parameters: graniteScales,
   },
   GraniteMoeHybridForCausalLM: graniteHybrid,
+  FalconH1ForCausalLM: falconH1,
   GemmaForCausalLM: {
     architecture: 'gemma',
     layer: plain,

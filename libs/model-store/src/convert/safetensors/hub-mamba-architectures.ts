@@ -1,6 +1,7 @@
 import { invalidFile } from '../invalid-file.js';
 import { graniteScales, type HubParameterValues } from './family-settings.js';
 import type { HubConfig } from './hub-config.js';
+import type { RowFactors } from './scaled-tensor.js';
 
 /* Classes with Mamba 2 layers, as `HubArchitecture` describes them. */
 
@@ -62,6 +63,94 @@ export const graniteHybrid = {
     ...mambaSizes(config, config.size('mamba_expand') * config.size('hidden_size')),
   }),
 };
+
+/** Falcon-H1: attention and Mamba 2 in every layer. Its factors are those of the published settings. */
+export const falconH1 = {
+  architecture: 'falcon-h1',
+  layer: {
+    attn_norm: 'input_layernorm',
+    attn_q: 'self_attn.q_proj',
+    attn_k: 'self_attn.k_proj',
+    attn_v: 'self_attn.v_proj',
+    attn_output: 'self_attn.o_proj',
+    ffn_norm: 'pre_ff_layernorm',
+    ffn_gate: 'feed_forward.gate_proj',
+    ffn_up: 'feed_forward.up_proj',
+    ffn_down: 'feed_forward.down_proj',
+    ssm_in: 'mamba.in_proj',
+    ssm_conv1d: 'mamba.conv1d',
+    ssm_out: 'mamba.out_proj',
+  },
+  optional: { ssm_norm: 'mamba.norm' },
+  kinds: {
+    of: (config: HubConfig) => Array.from({ length: config.size('num_hidden_layers') }, () => 'hybrid'),
+    modules: { hybrid: {} },
+    parameters: { hybrid: mambaParameters },
+  },
+  outer: { token_embd: 'embed_tokens', output_norm: 'final_layernorm' },
+  defaults: {
+    rms_norm_eps: 1e-5,
+    num_key_value_heads: 8,
+    mamba_d_ssm: 1024,
+    mamba_n_heads: 128,
+    mamba_n_groups: 1,
+    mamba_d_state: 256,
+    mamba_d_conv: 4,
+  },
+  factors: falconFactors,
+  parameters: (config: HubConfig) => {
+    refuseFalcon(config);
+    return {
+      ...mambaSizes(config, config.size('mamba_d_ssm')),
+      embedding_scale: config.number('embedding_multiplier', 1),
+      logit_scale: config.number('lm_head_multiplier', 1),
+    };
+  },
+};
+
+/** Settings that no published model has. */
+function refuseFalcon(config: HubConfig): void {
+  for (const name of ['attention_bias', 'mlp_bias', 'projectors_bias', 'mamba_proj_bias']) {
+    if (!config.flag(name, false)) continue;
+    throw invalidFile('config.json', `its ${name} is true, and only layers without a bias are computed`);
+  }
+  if (config.flag('mamba_rms_norm', false) && config.flag('mamba_norm_before_gate', true)) {
+    throw invalidFile('config.json', 'its mamba_norm_before_gate is true, and only a norm behind the gate is computed');
+  }
+}
+
+function falconFactors(config: HubConfig): Record<string, RowFactors> {
+  const [gate, down] = numbersOf(config, 'mlp_multipliers', 2);
+  const [gated, inputs, keys, queries, steps] = numbersOf(config, 'ssm_multipliers', 5);
+  const attention = config.number('attention_in_multiplier', 1);
+  const mamba = config.number('ssm_in_multiplier', 1);
+  const [width, heads] = [config.size('mamba_d_ssm'), config.size('mamba_n_heads')];
+  const shared = config.size('mamba_n_groups') * config.size('mamba_d_state');
+  return {
+    attn_q: attention,
+    attn_k: attention * config.number('key_multiplier', 1),
+    attn_v: attention,
+    attn_output: config.number('attention_out_multiplier', 1),
+    ffn_gate: gate ?? 1,
+    ffn_down: down ?? 1,
+    ssm_in: [
+      { rows: width, factor: mamba * (gated ?? 1) },
+      { rows: width, factor: mamba * (inputs ?? 1) },
+      { rows: shared, factor: mamba * (keys ?? 1) },
+      { rows: shared, factor: mamba * (queries ?? 1) },
+      { rows: heads, factor: mamba * (steps ?? 1) },
+    ],
+    ssm_out: config.number('ssm_out_multiplier', 1),
+  };
+}
+
+/** Reads a list of so many numbers; empty without it. */
+function numbersOf(config: HubConfig, name: string, count: number): number[] {
+  if (!config.has(name)) return [];
+  const numbers = config.numbers(name);
+  if (numbers.length === count) return numbers;
+  throw invalidFile('config.json', `its ${name} lists ${numbers.length} numbers, not ${count}`);
+}
 
 /** Files name the kinds in two ways, and a file without them has Mamba layers only. */
 function graniteKinds(config: HubConfig): string[] {
