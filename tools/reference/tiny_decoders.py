@@ -168,7 +168,7 @@ CASES = [
          layers=5, one_added=True,
          keys={**DELTA_KEYS, "expert_count": 8, "expert_used_count": 3, "expert_feed_forward_length": 16,
                "expert_shared_feed_forward_length": 24}),
-    # Files of the first converter keep the linear layers before the recurrence as one.
+    # Files of the first converter keep the linear layers before the recurrence as one, and others the halves of experts.
     *(case(name, "qwen3next", ("Qwen3Next", dict(
         **NEXT, num_experts=8, num_experts_per_tok=3, moe_intermediate_size=16, shared_expert_intermediate_size=24)),
            layers=5, one_added=True, fused=fused,
@@ -351,7 +351,7 @@ def stored(entry, config, name, values, names, rotated):
         yield f"blk.{name.split('.')[2]}.exp_probs_b.bias", np.ascontiguousarray(values.squeeze())
         return
     if ".experts." in name:
-        yield from stored_experts(entry["arch"], name, values)
+        yield from stored_experts(entry["arch"], name, values, entry.get("fused", False))
         return
     if entry["arch"] == "falcon-h1":
         values = values * falcon_factor(config, name, values.shape)
@@ -465,7 +465,7 @@ def stored_hybrid(config, name, values):
         yield from stored_experts("granitehybrid", name, values)
 
 
-def stored_experts(arch, name, values):
+def stored_experts(arch, name, values, fused=False):
     """Experts, whose gates and values transformers stores as one: side by side in gpt-oss, otherwise one after the other."""
     block = f"blk.{name.split('.')[2]}"
     kind = "bias" if name.endswith("_bias") else "weight"
@@ -473,6 +473,9 @@ def stored_experts(arch, name, values):
         values = values.swapaxes(1, 2)
     if "down_proj" in name:
         yield f"{block}.ffn_down_exps.{kind}", np.ascontiguousarray(values)
+        return
+    if fused:
+        yield f"{block}.ffn_gate_up_exps.{kind}", np.ascontiguousarray(values)
         return
     half = values.shape[1] // 2
     gate, up = (values[:, ::2], values[:, 1::2]) if arch == "gpt-oss" else (values[:, :half], values[:, half:])

@@ -109,7 +109,8 @@ export class TensorSlices {
     for (const { tensor, from, rows, columns, experts, groups } of this.slices.values()) {
       const isVector = columns > 0 && rows === 1;
       const known = expected.get(tensor);
-      if (groups) expected.set(tensor, [columns, groups.groups * groups.rows]);
+      if (groups && experts) expected.set(tensor, [columns, groups.rows, experts]);
+      else if (groups) expected.set(tensor, [columns, groups.groups * groups.rows]);
       else if (isVector) expected.set(tensor, [Math.max(known?.[0] ?? 0, from + columns)]);
       else if (experts) expected.set(tensor, [columns, rows / experts, experts]);
       else expected.set(tensor, [columns, Math.max(known?.[1] ?? 0, from + rows)]);
@@ -221,8 +222,15 @@ export class TensorSlices {
       this.addVector(name, `blk.${layer}.${tensorNames.router_selection}.bias`, count);
     }
     const wide = { rows: count * size, columns: hiddenSize, experts: count };
-    this.addPart(layer, 'expert_gate', wide);
-    this.addPart(layer, 'expert_up', wide);
+    const fused = `blk.${layer}.ffn_gate_up_exps`;
+    const isFused = this.has(`${fused}.weight`);
+    for (const [part, from] of [
+      ['expert_gate', 0],
+      ['expert_up', size],
+    ] as const) {
+      const groups = { groups: count, rows: 2 * size, pieces: [{ from, rows: size }] };
+      this.addPart(layer, part, isFused ? { ...wide, tensor: fused, groups } : wide);
+    }
     this.addPart(layer, 'expert_down', { rows: count * hiddenSize, columns: size, experts: count });
     if (!bias) return;
     const widths: [LayerPart, number][] = [

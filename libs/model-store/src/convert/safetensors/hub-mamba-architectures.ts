@@ -190,12 +190,12 @@ function mambaSizes(config: HubConfig, width: number): HubParameterValues {
   };
 }
 
-/** The library writes the default, from zero to infinity, as an object or without the upper end. */
+/** From zero to infinity, as the library writes it: JSON has no such number. */
+const noStepLimit = JSON.stringify([0, { __float__: 'Infinity' }]);
+
 function refuseStepLimit(config: HubConfig): void {
   const { time_step_limit: limit } = config.values;
-  if (limit === undefined || limit === null) return;
-  const [low, high] = Array.isArray(limit) ? limit : [];
-  if (low === 0 && typeof high !== 'number') return;
+  if (limit === undefined || limit === null || JSON.stringify(limit) === noStepLimit) return;
   throw invalidFile(
     'config.json',
     `its time_step_limit is ${JSON.stringify(limit).slice(0, 60)}, and none is computed`,
