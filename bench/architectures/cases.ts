@@ -44,7 +44,7 @@ export interface ArchitectureCase {
   /** Of one expert where there are experts; default: that of the size. */
   feedForward?: number;
   /** The part that every second layer has in place of attention, from the first on. */
-  mixer?: 'short-convolution' | 'gated-delta';
+  mixer?: 'short-convolution' | 'gated-delta' | 'mamba';
   /** Name of the norm before the output layer; default: `output_norm`. */
   finalNorm?: string;
   /** Queries come with a gate for the output of attention. */
@@ -54,9 +54,11 @@ export interface ArchitectureCase {
 }
 
 /** Tokens that a channel of a convolution sees, as in published models. */
-export const convolutionTaps = { 'short-convolution': 3, 'gated-delta': 4 } as const;
+export const convolutionTaps = { 'short-convolution': 3, 'gated-delta': 4, mamba: 4 } as const;
 /** Size of queries, keys and values in gated DeltaNet layers. */
 export const deltaHeadSize = 128;
+/** Sizes of Mamba 2 layers, whose heads have twice the values of the hidden state together. */
+export const mambaSizes = { headSize: 64, stateSize: 128 } as const;
 
 /** Sizes of a latent and of what rotates, in proportion to a head as in published models. */
 export function latentSizes({ headSize }: ModelSize): { rank: number; rotated: number } {
@@ -115,6 +117,7 @@ export const denseCases: ArchitectureCase[] = [
 /** Models of which every second layer keeps a state. */
 export function stateCases({ hidden, layers, keyValueHeads }: ModelSize): ArchitectureCase[] {
   const heads = hidden / deltaHeadSize;
+  const everySecond = Array.from({ length: layers }, (_, layer) => (layer % 2 === 0 ? 0 : keyValueHeads));
   return [
     {
       name: 'lfm2',
@@ -124,7 +127,7 @@ export function stateCases({ hidden, layers, keyValueHeads }: ModelSize): Archit
       finalNorm: 'token_embd_norm',
       keys: {
         'shortconv.l_cache': convolutionTaps['short-convolution'],
-        'attention.head_count_kv': Array.from({ length: layers }, (_, layer) => (layer % 2 === 0 ? 0 : keyValueHeads)),
+        'attention.head_count_kv': everySecond,
       },
     },
     {
@@ -141,6 +144,19 @@ export function stateCases({ hidden, layers, keyValueHeads }: ModelSize): Archit
         'ssm.group_count': heads,
         'ssm.time_step_rank': heads,
         'ssm.inner_size': hidden,
+      },
+    },
+    {
+      name: 'granitehybrid',
+      architecture: 'granitehybrid',
+      mixer: 'mamba',
+      keys: {
+        'attention.head_count_kv': everySecond,
+        'ssm.conv_kernel': convolutionTaps.mamba,
+        'ssm.state_size': mambaSizes.stateSize,
+        'ssm.group_count': 1,
+        'ssm.time_step_rank': (2 * hidden) / mambaSizes.headSize,
+        'ssm.inner_size': 2 * hidden,
       },
     },
   ];

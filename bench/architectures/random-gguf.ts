@@ -9,7 +9,14 @@ import {
   ggufTexts,
   joinGguf,
 } from '#test/tiny-models/gguf-parts';
-import { type ArchitectureCase, convolutionTaps, deltaHeadSize, latentSizes, type ModelSize } from './cases.js';
+import {
+  type ArchitectureCase,
+  convolutionTaps,
+  deltaHeadSize,
+  latentSizes,
+  mambaSizes,
+  type ModelSize,
+} from './cases.js';
 
 /*
  * GGUF files of random weights in 4 bits (Q4_0), as a published file of the architecture has its tensors. Only the time
@@ -96,6 +103,7 @@ function* mixerOf({ mixer }: ArchitectureCase, { hidden }: ModelSize): Generator
     yield ['shortconv.out_proj.weight', [hidden, hidden]];
     return;
   }
+  if (mixer === 'mamba') return yield* mambaOf(hidden, taps);
   const heads = hidden / deltaHeadSize;
   yield ['attn_qkv.weight', [hidden, 3 * hidden]];
   yield ['ssm_conv1d.weight', [taps, 3 * hidden]];
@@ -106,6 +114,20 @@ function* mixerOf({ mixer }: ArchitectureCase, { hidden }: ModelSize): Generator
   yield ['ssm_a', [heads]];
   yield ['ssm_norm.weight', [deltaHeadSize]];
   yield ['ssm_out.weight', [hidden, hidden]];
+}
+
+function* mambaOf(hidden: number, taps: number): Generator<[string, number[]]> {
+  const width = 2 * hidden;
+  const heads = width / mambaSizes.headSize;
+  const channels = width + 2 * mambaSizes.stateSize;
+  yield ['ssm_in.weight', [hidden, width + channels + heads]];
+  yield ['ssm_conv1d.weight', [taps, channels]];
+  yield ['ssm_conv1d.bias', [channels]];
+  yield ['ssm_dt.bias', [heads]];
+  yield ['ssm_a', [1, heads]];
+  yield ['ssm_d', [1, heads]];
+  yield ['ssm_norm.weight', [width, 1]];
+  yield ['ssm_out.weight', [width, hidden]];
 }
 
 function* attentionOf(model: ArchitectureCase, size: ModelSize): Generator<[string, number[]]> {
@@ -169,7 +191,7 @@ function* feedForwardOf(model: ArchitectureCase, size: ModelSize): Generator<[st
 
 function part(name: string, dimensions: number[], size: ModelSize): GgufPart {
   const values = dimensions.reduce((product, length) => product * length, 1);
-  if (dimensions.length === 1 || name.endsWith('.bias') || /conv(?:1d)?\.weight$/.test(name)) {
+  if (dimensions.length === 1 || name.endsWith('.bias') || /(?:conv|conv1d|ssm_norm)\.weight$|ssm_[ad]$/.test(name)) {
     const data = new Float32Array(values).fill(name.endsWith('norm.weight') ? 1 : 0.01);
     return { name, dimensions, type: types.float32, data: Buffer.from(data.buffer) };
   }

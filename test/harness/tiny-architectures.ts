@@ -31,7 +31,16 @@ const models = JSON.parse(readFileSync(new URL('expected.json', fixtures), 'utf8
 export const tinyArchitectures = Object.keys(models);
 
 /** Models with layers that do not attend. */
-export const architecturesWithStates = ['lfm2', 'qwen35', 'qwen35-moe'];
+export const architecturesWithStates = [
+  'lfm2',
+  'qwen35',
+  'qwen35-moe',
+  'qwen3-next',
+  'qwen3-next-fused',
+  'granite-h',
+  'granite-h-moe',
+  'falcon-h1',
+];
 
 /** Models that cache latents in place of keys and values. */
 export const architecturesWithLatents = ['deepseek-v2-lite', 'deepseek-v2', 'deepseek-v3', 'glm4-moe-lite'];

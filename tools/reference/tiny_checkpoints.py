@@ -323,6 +323,7 @@ def with_layer_ahead(tensors: dict, dtype: torch.dtype) -> dict:
 
 added_tensors = {
     "qwen35-sees": with_guesses,
+    "qwen3-next": with_guesses,
     "qwen35-moe-sees": with_stacked_experts,
     "glm4-moe": with_layer_ahead,
     "deepseek-v3": with_layer_ahead,
@@ -356,6 +357,23 @@ eyes_config = dict(
 mamba = dict(
     mamba_chunk_size=16, mamba_conv_bias=True, mamba_d_conv=4, mamba_d_head=32, mamba_d_state=16, mamba_expand=2,
     mamba_n_groups=1, mamba_n_heads=2, mamba_proj_bias=False,
+)  # fmt: skip
+granite = dict(
+    sizes, architectures=["GraniteMoeHybridForCausalLM"], model_type="granitemoehybrid", attention_bias=False,
+    attention_dropout=0.0, attention_multiplier=0.25, embedding_multiplier=3.0, init_method="mup", logits_scaling=0.7, **mamba,
+    normalization_function="rmsnorm", output_router_logits=False, residual_multiplier=0.6, rms_norm_eps=1e-05,
+    rope_scaling=None, rope_theta=10000, router_aux_loss_coef=0.01, shared_intermediate_size=48,
+)  # fmt: skip
+falcon = dict(
+    sizes, architectures=["FalconH1ForCausalLM"], model_type="falcon_h1", **{**mamba, "mamba_n_heads": 3}, attention_bias=False,
+    attention_dropout=0.0, attention_in_multiplier=1.5, attention_out_multiplier=0.9375, attn_layer_indices=None,
+    embedding_multiplier=2.656854249492381, head_dim=16, key_multiplier=0.390625, lm_head_multiplier=0.5390625, mamba_d_ssm=96,
+    mamba_norm_before_gate=False, mamba_rms_norm=False, mamba_use_mlp=True, mlp_bias=False, mlp_expansion_factor=8,
+    mlp_multipliers=[0.8838834764831844, 0.5859375], num_logits_to_keep=1, projectors_bias=False, rms_norm_eps=1e-05,
+    rope_scaling=None, rope_theta=100000000000.0, ssm_in_multiplier=1.25,
+    ssm_multipliers=[0.3535533905932738, 0.25, 0.7535533905932738, 0.5, 0.4535533905932738],
+    ssm_out_multiplier=0.83570226039551587, time_step_floor=0.0001, time_step_max=0.1, time_step_min=0.001,
+    time_step_rank="auto",
 )  # fmt: skip
 exaone = dict(
     sizes, architectures=["Exaone4ForCausalLM"], model_type="exaone4", attention_dropout=0.0, head_dim=8, rms_norm_eps=1e-05,
@@ -420,12 +438,30 @@ published = {
         rope_scaling=dict(rope_type="default"), rope_theta=10000000.0, tie_word_embeddings=False,
     ),
     "granite4": dict(
-        sizes, architectures=["GraniteMoeHybridForCausalLM"], model_type="granitemoehybrid", attention_bias=False,
-        attention_dropout=0.0, attention_multiplier=0.25, embedding_multiplier=3.0, init_method="mup",
-        intermediate_size=96, layer_types=["attention", "attention"], logits_scaling=0.7, **mamba,
-        normalization_function="rmsnorm", num_experts_per_tok=0, num_local_experts=0, output_router_logits=False,
-        position_embedding_type="rope", residual_multiplier=0.6, rms_norm_eps=1e-05, rope_scaling=None, rope_theta=10000,
-        router_aux_loss_coef=0.01, shared_intermediate_size=48, tie_word_embeddings=True,
+        granite, layer_types=["attention", "attention"], position_embedding_type="rope", num_experts_per_tok=0,
+        num_local_experts=0, intermediate_size=96, tie_word_embeddings=True,
+    ),
+    "granite4-h": dict(
+        granite, layer_types=["mamba", "mamba", "attention", "mamba"], num_hidden_layers=4, position_embedding_type="nope",
+        num_experts_per_tok=0, num_local_experts=0, tie_word_embeddings=True,
+    ),
+    "granite4-h-moe": dict(
+        granite, layer_types=["mamba", "attention", "mamba"], num_hidden_layers=3, position_embedding_type="nope",
+        num_experts_per_tok=3, num_local_experts=6, intermediate_size=16, shared_intermediate_size=24, mamba_d_head=16,
+        mamba_n_groups=2, mamba_n_heads=4, tie_word_embeddings=False,
+    ),
+    "falcon-h1": dict(falcon, tie_word_embeddings=False),
+    "falcon-h1-norm": dict(
+        falcon, mamba_d_head=16, mamba_n_groups=2, mamba_n_heads=3 * 2, mamba_d_ssm=96, mamba_rms_norm=True,
+        tie_word_embeddings=True,
+    ),
+    "qwen3-next": dict(
+        sizes, architectures=["Qwen3NextForCausalLM"], model_type="qwen3_next", attention_bias=False, attention_dropout=0.0,
+        decoder_sparse_step=1, full_attention_interval=4, head_dim=16, linear_conv_kernel_dim=4, linear_key_head_dim=8,
+        linear_num_key_heads=2, linear_num_value_heads=6, linear_value_head_dim=12, mlp_only_layers=[],
+        moe_intermediate_size=16, norm_topk_prob=True, num_experts=6, num_experts_per_tok=3, num_hidden_layers=4,
+        output_router_logits=False, partial_rotary_factor=0.25, rms_norm_eps=1e-06, rope_scaling=None, rope_theta=10000000,
+        router_aux_loss_coef=0.001, shared_expert_intermediate_size=24, tie_word_embeddings=False, use_sliding_window=False,
     ),
     "exaone4": dict(exaone, layer_types=["full_attention"] * 2, sliding_window=None, sliding_window_pattern=None,
                     tie_word_embeddings=True),

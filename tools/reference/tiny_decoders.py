@@ -52,6 +52,21 @@ DELTA_KEYS = {
     "ssm.conv_kernel": 4, "ssm.state_size": 8, "ssm.group_count": 2, "ssm.time_step_rank": 6, "ssm.inner_size": 48,
     "rope.dimension_sections": [1, 1, 0, 0], "attention.recurrent_layers": [True, False, True, False, True],
 }  # fmt: skip
+NEXT = DELTA | dict(rope_parameters=rope(base=1e7, partial_rotary_factor=0.25))
+NEXT_KEYS = {key: value for key, value in DELTA_KEYS.items() if not key.startswith("rope.")}
+GRANITE = dict(
+    embedding_multiplier=3.0, residual_multiplier=0.6, logits_scaling=0.7, attention_multiplier=0.25,
+    shared_intermediate_size=FEED_FORWARD, mamba_n_heads=4, mamba_d_head=16, mamba_d_state=8, mamba_d_conv=4, mamba_expand=2,
+)  # fmt: skip
+GRANITE_KEYS = {
+    "embedding_scale": 3.0, "residual_scale": 0.6, "logit_scale": 0.7, "attention.scale": 0.25, "ssm.conv_kernel": 4,
+    "ssm.state_size": 8, "ssm.time_step_rank": 4, "ssm.inner_size": 64,
+}  # fmt: skip
+FALCON = dict(
+    attention_in_multiplier=1.5, attention_out_multiplier=0.9, embedding_multiplier=2.5, key_multiplier=0.4,
+    lm_head_multiplier=0.6, mlp_multipliers=[0.9, 0.6], ssm_in_multiplier=1.25, ssm_multipliers=[0.4, 0.25, 0.75, 0.5, 0.45],
+    ssm_out_multiplier=0.8,
+)  # fmt: skip
 
 MLA = dict(
     num_key_value_heads=HEADS, kv_lora_rank=16, qk_nope_head_dim=8, qk_rope_head_dim=4, head_dim=4, v_head_dim=12,
@@ -196,6 +211,26 @@ CASES = [
          layers=5, one_added=True,
          keys={**DELTA_KEYS, "expert_count": 8, "expert_used_count": 3, "expert_feed_forward_length": 16,
                "expert_shared_feed_forward_length": 24}),
+    # Files of the first converter keep the linear layers before the recurrence as one, and others the halves of experts.
+    *(case(name, "qwen3next", ("Qwen3Next", dict(
+        **NEXT, num_experts=8, num_experts_per_tok=3, moe_intermediate_size=16, shared_expert_intermediate_size=24)),
+           layers=5, one_added=True, fused=fused,
+           keys={**NEXT_KEYS, "expert_count": 8, "expert_used_count": 3, "expert_feed_forward_length": 16,
+                 "expert_shared_feed_forward_length": 24})
+      for name, fused in (("qwen3-next", False), ("qwen3-next-fused", True))),
+    case("granite-h", "granitehybrid", ("GraniteMoeHybrid", dict(
+        **GRANITE, layer_types=["mamba", "attention", "mamba", "mamba"], num_local_experts=0, num_experts_per_tok=0,
+        mamba_n_groups=1, tie_word_embeddings=True)), layers=4, permute=True,
+         keys={**GRANITE_KEYS, "ssm.group_count": 1, "rope.scaling.finetuned": False}),
+    case("granite-h-moe", "granitehybrid", ("GraniteMoeHybrid", dict(
+        **GRANITE, layer_types=["mamba", "attention", "mamba"], num_local_experts=6, num_experts_per_tok=3,
+        intermediate_size=16, mamba_n_groups=2, position_embedding_type="rope", rope_parameters=rope())), layers=3, permute=True,
+         keys={**GRANITE_KEYS, "ssm.group_count": 2, "rope.scaling.finetuned": True, "expert_count": 6,
+               "expert_used_count": 3, "expert_shared_feed_forward_length": 48}),
+    case("falcon-h1", "falcon-h1", ("FalconH1", dict(
+        **FALCON, mamba_n_heads=4, mamba_d_head=16, mamba_d_ssm=64, mamba_d_state=8, mamba_d_conv=4, mamba_n_groups=2,
+        mamba_rms_norm=True, mamba_norm_before_gate=False, rope_parameters=rope(base=1e11))),
+         keys={"ssm.conv_kernel": 4, "ssm.state_size": 8, "ssm.time_step_rank": 4, "ssm.inner_size": 64, "ssm.group_count": 2}),
 ]  # fmt: skip
 
 
@@ -222,7 +257,7 @@ def build(entry, attempt):
     model = AutoModelForCausalLM.from_config(config, attn_implementation="eager", dtype=torch.float32).eval()
     with torch.no_grad():
         for name, values in [*model.named_parameters(), *model.named_buffers()]:
-            if name.endswith("inv_freq"):
+            if name.endswith(("inv_freq", "mup_vector")):
                 continue
             values.copy_(random_values(name, values, config.tie_word_embeddings).half().float())
     return config, model
@@ -329,8 +364,9 @@ def write(path, entry, config, model):
         if name == "lm_head.weight" and config.tie_word_embeddings:
             continue
         for target, values in stored(entry, config, name, tensor.numpy(), names, rotated):
-            # The weights are exact in half precision; norms and biases are float32, as usual.
-            writer.add_tensor(target, values.astype(np.float16) if values.ndim > 1 else values)
+            # The weights are exact in half precision unless they were multiplied; norms, biases and decays are float32.
+            is_half = values.ndim > 1 and not target.endswith("ssm_a") and arch != "falcon-h1"
+            writer.add_tensor(target, values.astype(np.float16) if is_half else values)
     for layer in range(config.num_hidden_layers, config.num_hidden_layers + entry.get("ahead", 0)):
         writer.add_tensor(f"blk.{layer}.nextn.eh_proj.weight", np.zeros((HIDDEN, 2 * HIDDEN), dtype=np.float16))
         writer.add_tensor(f"blk.{layer}.attn_norm.weight", np.ones(HIDDEN, dtype=np.float32))
@@ -343,9 +379,10 @@ def write(path, entry, config, model):
 def key_value_heads(config):
     """One number, or one per layer with 0 for layers that do not attend."""
     kinds = getattr(config, "layer_types", None) or []
-    if "conv" not in kinds:
+    without = {"conv"} if not hasattr(config, "mamba_n_heads") else {"mamba", "linear_attention"}
+    if without.isdisjoint(kinds):
         return config.num_key_value_heads
-    return [0 if kind == "conv" else config.num_key_value_heads for kind in kinds]
+    return [0 if kind in without else config.num_key_value_heads for kind in kinds]
 
 
 def feed_forward_length(config):
@@ -361,7 +398,18 @@ def stored(entry, config, name, values, names, rotated):
         yield f"blk.{name.split('.')[2]}.exp_probs_b.bias", np.ascontiguousarray(values.squeeze())
         return
     if ".experts." in name:
-        yield from stored_experts(entry["arch"], name, values)
+        yield from stored_experts(entry["arch"], name, values, entry.get("fused", False))
+        return
+    if entry["arch"] == "falcon-h1":
+        values = values * falcon_factor(config, name, values.shape)
+    if entry["arch"] == "falcon-h1" and ".mamba." in name:
+        yield from stored_hybrid(config, name, values)
+        return
+    if entry["arch"] == "granitehybrid" and any(part in name for part in (".mamba.", ".shared_mlp.", ".block_sparse_moe.")):
+        yield from stored_hybrid(config, name, values)
+        return
+    if entry["arch"] == "qwen3next" and ".linear_attn." in name:
+        yield from stored_next(entry, config, name, values)
         return
     if ".kv_b_proj." in name and "attention.key_length_mla" in entry["keys"]:
         heads, block = config.num_attention_heads, f"blk.{name.split('.')[2]}"
@@ -408,7 +456,69 @@ def stored_delta(config, name, values):
     return np.concatenate([values[:first], tile(values[first:])])
 
 
-def stored_experts(arch, name, values):
+def stored_next(entry, config, name, values):
+    """Value heads keep their order, and queries, keys, values and gates of a key head are one in the first files."""
+    part = name.split(".linear_attn.")[1]
+    block = f"blk.{name.split('.')[2]}"
+    names = {
+        "A_log": "ssm_a", "dt_bias": "ssm_dt.bias", "conv1d.weight": "ssm_conv1d.weight", "norm.weight": "ssm_norm.weight",
+        "out_proj.weight": "ssm_out.weight", "in_proj_ba.weight": "ssm_ba.weight", "in_proj_qkvz.weight": "ssm_in.weight",
+    }  # fmt: skip
+    values = -np.exp(values) if part == "A_log" else values.squeeze(1) if part == "conv1d.weight" else values
+    if part != "in_proj_qkvz.weight" or entry["fused"]:
+        yield f"{block}.{names[part]}", np.ascontiguousarray(values)
+        return
+    keys, size = config.linear_num_key_heads, config.linear_key_head_dim
+    width = config.linear_num_value_heads // keys * config.linear_value_head_dim
+    heads = values.reshape(keys, 2 * (size + width), -1)
+    cut = lambda first, rows: heads[:, first : first + rows].reshape(keys * rows, -1)
+    yield f"{block}.attn_qkv.weight", np.concatenate([cut(0, size), cut(size, size), cut(2 * size, width)])
+    yield f"{block}.attn_gate.weight", np.ascontiguousarray(cut(2 * size + width, width))
+
+
+def falcon_factor(config, name, shape):
+    """The converter of the format multiplies the weights by the factors of their outputs or inputs."""
+    part = name.split(".", 3)[-1]
+    attention, (gate, down) = config.attention_in_multiplier, config.mlp_multipliers
+    shared = config.mamba_n_groups * config.mamba_d_state
+    parts = [config.mamba_d_ssm, config.mamba_d_ssm, shared, shared, config.mamba_n_heads]
+    factors = {
+        "self_attn.q_proj.weight": attention, "self_attn.k_proj.weight": attention * config.key_multiplier,
+        "self_attn.v_proj.weight": attention, "self_attn.o_proj.weight": config.attention_out_multiplier,
+        "feed_forward.gate_proj.weight": gate, "feed_forward.down_proj.weight": down,
+        "mamba.in_proj.weight": config.ssm_in_multiplier * np.repeat(config.ssm_multipliers, parts)[:, None],
+        "mamba.out_proj.weight": config.ssm_out_multiplier,
+        "lm_head.weight": config.lm_head_multiplier, "model.embed_tokens.weight": config.embedding_multiplier,
+    }  # fmt: skip
+    return np.float32(factors.get(name, factors.get(part, 1)))
+
+
+def stored_hybrid(config, name, values):
+    """Mamba layers, experts and the feed-forward that all tokens share, whose gate and value transformers stores as one."""
+    block = f"blk.{name.split('.')[2]}"
+    part = name.split(".", 3)[3]
+    shared = "_shexp" if getattr(config, "num_local_experts", 0) else ""
+    groups = config.mamba_n_groups
+    names = {
+        "mamba.A_log": ("ssm_a", lambda: -np.exp(values)[:, None]), "mamba.D": ("ssm_d", lambda: values[:, None]),
+        "mamba.dt_bias": ("ssm_dt.bias", lambda: values), "mamba.conv1d.bias": ("ssm_conv1d.bias", lambda: values),
+        "mamba.conv1d.weight": ("ssm_conv1d.weight", lambda: values.squeeze(1)),
+        "mamba.norm.weight": ("ssm_norm.weight", lambda: values.reshape(groups, -1)),
+        "mamba.in_proj.weight": ("ssm_in.weight", lambda: values), "mamba.out_proj.weight": ("ssm_out.weight", lambda: values),
+        "shared_mlp.output_linear.weight": (f"ffn_down{shared}.weight", lambda: values),
+        "block_sparse_moe.router.weight": ("ffn_gate_inp.weight", lambda: values),
+    }  # fmt: skip
+    if part in names:
+        target, stored_as = names[part]
+        yield f"{block}.{target}", np.ascontiguousarray(stored_as())
+    elif part == "shared_mlp.input_linear.weight":
+        for target, half in zip(("gate", "up"), np.split(values, 2)):
+            yield f"{block}.ffn_{target}{shared}.weight", np.ascontiguousarray(half)
+    else:
+        yield from stored_experts("granitehybrid", name, values)
+
+
+def stored_experts(arch, name, values, fused=False):
     """Experts, whose gates and values transformers stores as one: side by side in gpt-oss, otherwise one after the other."""
     block = f"blk.{name.split('.')[2]}"
     kind = "bias" if name.endswith("_bias") else "weight"
@@ -416,6 +526,9 @@ def stored_experts(arch, name, values):
         values = values.swapaxes(1, 2)
     if "down_proj" in name:
         yield f"{block}.ffn_down_exps.{kind}", np.ascontiguousarray(values)
+        return
+    if fused:
+        yield f"{block}.ffn_gate_up_exps.{kind}", np.ascontiguousarray(values)
         return
     half = values.shape[1] // 2
     gate, up = (values[:, ::2], values[:, 1::2]) if arch == "gpt-oss" else (values[:, :half], values[:, half:])

@@ -53,6 +53,8 @@ export function assignTensors(
   entries: ReadonlyMap<string, SafetensorsEntry>,
   base: AdaptedBase,
 ): ModuleMatrices[] {
+  // The factors would be missing from what an adapter adds.
+  if (base.hub.factors) throw invalidFile(fileName, `its base is a ${base.className}, which takes no adapters here`);
   const modules = new Map<string, { A?: SafetensorsEntry; B?: SafetensorsEntry; targets: Projection[] }>();
   for (const [name, entry] of entries) {
     const [, module, side] = namePattern.exec(name) ?? [];
@@ -96,8 +98,8 @@ function targetsOf(
 }
 
 /** Modules of all kinds of layers. */
-function modulesOf({ layer, kinds }: HubArchitecture): Readonly<Record<string, string>> {
-  return Object.assign({}, layer, ...Object.values(kinds?.modules ?? {})) as Record<string, string>;
+function modulesOf({ layer, denseLayer, kinds }: HubArchitecture): Readonly<Record<string, string>> {
+  return Object.assign({}, layer, denseLayer, ...Object.values(kinds?.modules ?? {})) as Record<string, string>;
 }
 
 function findParts(hub: HubArchitecture, module: string): readonly AdaptedPart[] | null {

@@ -86,6 +86,13 @@ describe('a LoRA adapter', () => {
     await expectRefusal(message);
   });
 
+  it('is refused for a base whose factors it would lack', async () => {
+    const falcon = await convertBase('split', 'falcon-h1');
+    await expect(convert({ baseFolder: falcon })).rejects.toThrow(
+      /adapter_model\.safetensors .*its base is a FalconH1ForCausalLM, which takes no adapters here/,
+    );
+  });
+
   it.each<[string, string, RegExp]>([
     [
       'a module that the base lacks',

@@ -392,16 +392,54 @@ describe('a checkpoint that cannot be converted', () => {
       'tokenizer.json cannot be converted: it has a token 300, and config.json and weights have 300 tokens',
     ],
     [
-      'layers with a state',
-      'granite4',
-      (input) => edit(input, 'config.json', (config) => Object.assign(config, { layer_types: ['mamba', 'attention'] })),
-      'config.json cannot be converted: 1 of its 2 layers are Mamba layers; of Granite 4, models with attention layers only',
+      'kinds of layers that it has not',
+      'granite4-h',
+      (input) =>
+        edit(input, 'config.json', (config) => (config['layer_types'] = ['mamba', 'rwkv', 'attention', 'mamba'])),
+      'config.json cannot be converted: it has a layer of the type rwkv; attention, mamba are converted',
     ],
     [
-      'experts of Granite 4',
-      'granite4',
-      (input) => edit(input, 'config.json', (config) => Object.assign(config, { num_local_experts: 4 })),
-      'config.json cannot be converted: it has 4 experts; of Granite 4, ',
+      'no layer that attends',
+      'granite4-h',
+      (input) => edit(input, 'config.json', (config) => delete config['layer_types']),
+      'has no tensor model.layers.2.mamba.in_proj.weight',
+    ],
+    [
+      'a limit of the step sizes',
+      'granite4-h',
+      (input) => edit(input, 'config.json', (config) => (config['time_step_limit'] = [0.001, 0.1])),
+      'config.json cannot be converted: its time_step_limit is [0.001,0.1], and none is computed',
+    ],
+    [
+      'a Mamba layer of another size',
+      'granite4-h',
+      (input) => edit(input, 'config.json', (config) => (config['mamba_n_groups'] = 2)),
+      'its tensor model.layers.0.mamba.in_proj.weight is 32 × 162, not 32 × 194',
+    ],
+    [
+      'experts that are not there',
+      'granite4-h',
+      (input) =>
+        edit(input, 'config.json', (config) => Object.assign(config, { num_local_experts: 4, num_experts_per_tok: 2 })),
+      'it has no tensor model.layers.0.block_sparse_moe.router.layer.weight',
+    ],
+    [
+      'a norm before the gate',
+      'falcon-h1-norm',
+      (input) => edit(input, 'config.json', (config) => (config['mamba_norm_before_gate'] = true)),
+      'config.json cannot be converted: its mamba_norm_before_gate is true, and only a norm behind the gate is computed',
+    ],
+    [
+      'biases beside factors',
+      'falcon-h1',
+      (input) => edit(input, 'config.json', (config) => (config['attention_bias'] = true)),
+      'config.json cannot be converted: its attention_bias is true, and only layers without a bias are computed',
+    ],
+    [
+      'factors of other parts',
+      'falcon-h1',
+      (input) => edit(input, 'config.json', (config) => (config['ssm_multipliers'] = [1, 2])),
+      'config.json cannot be converted: its ssm_multipliers lists 2 numbers, not 5',
     ],
     [
       'experts in groups',

@@ -79,13 +79,20 @@ describe('what the memory of a decoder depends on', () => {
     expect(Math.abs(added('found') - added('promised'))).toBeLessThan(100);
   });
 
-  it('counts the states of layers that do not attend, which have no keys and values', async () => {
-    const { promised, found } = await bothSizes(await readFile(new URL('lfm2.gguf', architectures)));
+  // Short convolutions keep inputs of their channels, the others matrices too.
+  it.each([
+    ['lfm2', 2, 3 * 2 * 32],
+    ['qwen3-next', 2, 3 * (3 * (2 * 16 + 48) + 6 * 8 * 8)],
+    ['granite-h', 1, 3 * (3 * (64 + 2 * 8) + 4 * 8 * 16)],
+    // Both of its layers attend and keep a state.
+    ['falcon-h1', 2, 2 * (3 * (64 + 2 * 2 * 8) + 4 * 8 * 16)],
+  ])('counts states, and keys and values of the layers that attend: %s', async (name, attend, values) => {
+    const { promised, found } = await bothSizes(await readFile(new URL(`${name}.gguf`, architectures)));
     const { cacheBytesPerToken, stateBytes } = promised;
-    // Two of five layers attend, with two heads of eight; three keep two inputs of 32 channels.
+    const headSize = name === 'qwen3-next' ? 16 : 8;
     expect({ cacheBytesPerToken, stateBytes }).toEqual({
-      cacheBytesPerToken: 2 * 2 * 2 * 8 * 4,
-      stateBytes: 3 * 2 * 32 * 4,
+      cacheBytesPerToken: attend * 2 * 2 * headSize * 4,
+      stateBytes: values * 4,
     });
     expect(found).toMatchObject({ cacheBytesPerToken, stateBytes });
   });

@@ -129,8 +129,9 @@ function stateBytes(shape: DecoderShape): number {
   return values.reduce((sum, count) => sum + count, 0) * Float32Array.BYTES_PER_ELEMENT;
 }
 
-/** Cosines and sines of the rotation of one position. Layers with a window may rotate in their own way. */
+/** Cosines and sines of the rotation of one position. Layers with a window may rotate in their own way, or none does. */
 export function rotaryBytes({ rotary, attention }: DecoderShape): number {
+  if (attention?.unrotated?.every(Boolean)) return 0;
   const window = attention?.window;
   const tables = window && window.rotary !== rotary ? 2 : 1;
   return tables * rotary.dimensions * Float32Array.BYTES_PER_ELEMENT;

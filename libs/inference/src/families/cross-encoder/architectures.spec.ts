@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { convertArchitecture, knownTexts, tinyArchitectures } from '#test/tiny-architectures';
+import { architecturesWithStates, convertArchitecture, knownTexts, tinyArchitectures } from '#test/tiny-architectures';
 import { CrossEncoder } from '../../reranking/index.js';
 import { openGraph } from '../../runtime/open-graph.js';
 
@@ -11,13 +11,12 @@ import { openGraph } from '../../runtime/open-graph.js';
  * Python reference of the text models (`tools/reference/tiny_decoders.py`).
  */
 
+const stateful = 'whose layers keep a state; it can only write text here';
 /** Reasons to refuse models that the graph of whole texts does not compute. */
 const refused: Readonly<Record<string, string>> = {
   gemma2: 'its output layer has a cap or a bias',
   'gpt-oss': 'whose layers attend to sinks; it can only write text here',
-  lfm2: 'whose layers keep a state; it can only write text here',
-  qwen35: 'whose layers keep a state; it can only write text here',
-  'qwen35-moe': 'whose layers keep a state; it can only write text here',
+  ...Object.fromEntries(architecturesWithStates.map((name) => [name, stateful])),
 };
 const [trueToken, falseToken] = [5, 9] as const;
 /** Largest error of the difference of two logits, each of which may be off by 1e-4. */

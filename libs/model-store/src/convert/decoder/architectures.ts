@@ -63,6 +63,12 @@ export interface Architecture {
   exactYarn?: true;
   /** The replacement of attention in layers without keys and values; absent: every layer attends. */
   mixer?: Mixer['kind'];
+  /** Layers attend besides what `mixer` says, and add the results. */
+  besideAttention?: true;
+  /** Value heads that share a key head follow each other in GGUF files, unlike those of Qwen 3.5. */
+  groupedHeads?: true;
+  /** No layer rotates unless the file's `rope.scaling.finetuned` says so, which means something else elsewhere. */
+  rotatesIfFinetuned?: true;
   /** Queries come with a gate for the output of attention. */
   outputGate?: true;
   /** Layers cache one latent per token, of which keys and values are linear functions. */
@@ -171,6 +177,25 @@ export const architectures: Readonly<Record<string, Architecture>> = {
     className: 'GraniteForCausalLM',
     rotaryPairs: 'adjacent',
     dividesLogits: true,
+  },
+  granitehybrid: {
+    models: 'Granite 4 H, with and without experts',
+    modelType: 'granitemoehybrid',
+    className: 'GraniteMoeHybridForCausalLM',
+    rotaryPairs: 'adjacent',
+    dividesLogits: true,
+    mixer: 'mamba',
+    rotatesIfFinetuned: true,
+    experts: 'allowed',
+    sharedExpert: 'plain',
+  },
+  'falcon-h1': {
+    models: 'Falcon-H1',
+    modelType: 'falcon_h1',
+    className: 'FalconH1ForCausalLM',
+    rotaryPairs: 'halves',
+    mixer: 'mamba',
+    besideAttention: true,
   },
   gemma: {
     models: 'Gemma',
@@ -339,6 +364,18 @@ export const architectures: Readonly<Record<string, Architecture>> = {
     className: 'Qwen3_5MoeForCausalLM',
     rotaryPairs: 'halves',
     mixer: 'gated-delta',
+    outputGate: true,
+    tensorNames: { feed_forward_norm: 'post_attention_norm' },
+    experts: 'required',
+    sharedExpert: 'weighted',
+  },
+  qwen3next: {
+    models: 'Qwen3-Next (80B-A3B)',
+    modelType: 'qwen3_next',
+    className: 'Qwen3NextForCausalLM',
+    rotaryPairs: 'halves',
+    mixer: 'gated-delta',
+    groupedHeads: true,
     outputGate: true,
     tensorNames: { feed_forward_norm: 'post_attention_norm' },
     experts: 'required',

@@ -2,6 +2,7 @@ import { onnxDataTypeCode } from '../../onnx/onnx-types.js';
 import { encodeFloat16Array } from '#common';
 import { bytesOf, GraphBuilder, type ValueName } from '../../onnx/index.js';
 import {
+  attends,
   expertsOf,
   feedForwardSize,
   weightNames,
@@ -90,12 +91,7 @@ export class DecoderBody {
     let residual = this.scaled(this.emitEmbedding(), shape.scales?.embedding);
     let normed = this.firstNorm(residual);
     for (let layer = 0; layer < shape.layers; layer++) {
-      const mixer = shape.mixers?.[layer];
-      if (mixer && !states) throw new Error('This layout has no layers with a state.');
-      const attended =
-        mixer && states
-          ? emitMixer(this, { layer, mixer, input: normed, states })
-          : this.attentionBlock(layer, normed, attention);
+      const attended = this.firstHalf(layer, normed, attention, states);
       let delta: ValueName;
       if (shape.parallelResidual) {
         delta = this.builder.node('Add', [attended, this.feedForward(layer, normed)]);
@@ -107,6 +103,14 @@ export class DecoderBody {
       ({ sum: residual, normed } = this.addHalf(residual, delta, layer, 'feed_forward_post_norm', 'attention_norm'));
     }
     return normed;
+  }
+
+  private firstHalf(layer: number, input: ValueName, attention: Attention, states?: LayerStates): ValueName {
+    const mixer = this.options.shape.mixers?.[layer];
+    if (!mixer) return this.attentionBlock(layer, input, attention);
+    if (!states) throw new Error('This layout has no layers with a state.');
+    const mixed = emitMixer(this, { layer, mixer, input, states });
+    return attends(mixer) ? this.builder.node('Add', [this.attentionBlock(layer, input, attention), mixed]) : mixed;
   }
 
   /** Adds the output layer over the final norm. */

@@ -109,7 +109,7 @@ export interface LatentShape {
 }
 
 /** A layer that keeps a state of one size, however many tokens it has read, instead of keys and values. */
-export type Mixer = ShortConvolution | GatedDelta;
+export type Mixer = ShortConvolution | GatedDelta | Mamba;
 
 /**
  * LFM2: `out(gate * convolution(input * other))`, where one linear layer gives both gates and the input. Each channel
@@ -141,6 +141,28 @@ export interface GatedDelta {
   headOrder: 'grouped' | 'tiled';
 }
 
+/**
+ * Mamba 2 (Granite 4 H): a short convolution gives the inputs of the heads, and vectors B and C that the heads of a group
+ * share. A matrix per head decays and gains the input times B with each token, and C reads it. Outputs are gated and
+ * normed. The state is the last `length - 1` inputs of the convolution and the matrices.
+ */
+export interface Mamba {
+  kind: 'mamba';
+  /** Tokens that a channel of the convolution sees, the newest included. */
+  length: number;
+  heads: number;
+  headSize: number;
+  /** A divisor of `heads`. */
+  groups: number;
+  /** Size of B and C. */
+  stateSize: number;
+  convolutionBias: boolean;
+  /** Gated outputs are normed by group. */
+  hasNorm: boolean;
+  /** The layer attends too, and adds the results (Falcon-H1). */
+  besideAttention?: true;
+}
+
 /** A tensor of the state of one row, which the graph takes and returns. */
 export interface StateTensor {
   layer: number;
@@ -154,20 +176,32 @@ export function stateTensors({ mixers, hiddenSize }: Pick<DecoderShape, 'mixers'
   return (mixers ?? []).flatMap((mixer, layer) => {
     if (mixer === null) return [];
     const inputs = { layer, name: 'inputs', dimensions: [mixer.length - 1, convolvedChannels(mixer, hiddenSize)] };
-    if (mixer.kind === 'short-convolution') return [inputs];
-    return [inputs, { layer, name: 'memory', dimensions: [mixer.valueHeads, mixer.keySize, mixer.valueSize] }];
+    const memory = matricesOf(mixer);
+    return memory === null ? [inputs] : [inputs, { layer, name: 'memory', dimensions: memory }];
   });
+}
+
+/** Returns the dimensions of the matrices of a layer; null for a convolution. */
+function matricesOf(mixer: Mixer): number[] | null {
+  if (mixer.kind === 'gated-delta') return [mixer.valueHeads, mixer.keySize, mixer.valueSize];
+  return mixer.kind === 'mamba' ? [mixer.heads, mixer.stateSize, mixer.headSize] : null;
 }
 
 /** Returns the number of channels of a layer's convolution. */
 export function convolvedChannels(mixer: Mixer, hiddenSize: number): number {
   if (mixer.kind === 'short-convolution') return hiddenSize;
+  if (mixer.kind === 'mamba') return mixer.heads * mixer.headSize + 2 * mixer.groups * mixer.stateSize;
   return 2 * mixer.keyHeads * mixer.keySize + mixer.valueHeads * mixer.valueSize;
+}
+
+/** True if a layer with this replacement of attention, or none, attends. */
+export function attends(mixer: Mixer | null | undefined): boolean {
+  return !mixer || (mixer.kind === 'mamba' && mixer.besideAttention === true);
 }
 
 /** Returns the layers that attend, which have keys and values. */
 export function attendingLayers({ layers, mixers }: Pick<DecoderShape, 'layers' | 'mixers'>): number[] {
-  return Array.from({ length: layers }, (_, layer) => layer).filter((layer) => !mixers?.[layer]);
+  return Array.from({ length: layers }, (_, layer) => layer).filter((layer) => attends(mixers?.[layer]));
 }
 
 export interface FeedForwardShape {
@@ -257,6 +291,14 @@ export const layerParts = [
   'delta_rate',
   'delta_norm',
   'delta_out',
+  'mamba_gate',
+  'mamba_in',
+  'mamba_step',
+  'mamba_step_bias',
+  'mamba_decay',
+  'mamba_skip',
+  'mamba_norm',
+  'mamba_out',
   'feed_forward_norm',
   'gate',
   'up',

@@ -1,6 +1,7 @@
 import type { ValueName } from '../../onnx/index.js';
 import type { Mixer } from './decoder-shape.js';
 import { emitGatedDelta } from './gated-delta.js';
+import { emitMamba } from './mamba.js';
 import type { LayerStates, MixerBody } from './mixer-body.js';
 import { emitShortConvolution } from './short-convolution.js';
 
@@ -12,5 +13,6 @@ export function emitMixer(
   { mixer, ...rest }: { layer: number; mixer: Mixer; input: ValueName; states: LayerStates },
 ): ValueName {
   if (mixer.kind === 'gated-delta') return emitGatedDelta(body, { mixer, ...rest });
+  if (mixer.kind === 'mamba') return emitMamba(body, { mixer, ...rest });
   return emitShortConvolution(body, { mixer, ...rest });
 }

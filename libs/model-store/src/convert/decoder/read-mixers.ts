@@ -2,6 +2,8 @@ import { invalidFile } from '../invalid-file.js';
 import type { Architecture } from './architectures.js';
 import type { DecoderShape, GatedDelta, Mixer } from './decoder-shape.js';
 import type { DecoderSource } from './decoder-source.js';
+import { kernelLength } from './kernel-length.js';
+import { readMamba } from './read-mamba.js';
 
 const keyValueHeadsKey = 'attention.head_count_kv';
 
@@ -20,14 +22,20 @@ export function countLayers({ parameters, fileName }: Pick<DecoderSource, 'param
 }
 
 /** Reads the replacements of attention in the layers of an architecture. Empty if all layers attend. */
-export function readMixers(source: DecoderSource, { mixer }: Architecture, layers: number): ReadMixers {
-  if (mixer === 'short-convolution') return readConvolutions(source, layers);
-  return mixer === 'gated-delta' ? { mixers: readDeltas(source, layers) } : {};
+export function readMixers(source: DecoderSource, architecture: Architecture, layers: number): ReadMixers {
+  const { mixer, groupedHeads, besideAttention } = architecture;
+  if (mixer === 'short-convolution') return readListed(source, layers, convolutionReader(source));
+  if (mixer === 'mamba' && besideAttention) {
+    return { mixers: Array.from({ length: layers }, (_, layer) => ({ ...readMamba(source, layer), besideAttention })) };
+  }
+  if (mixer === 'mamba') return readListed(source, layers, (layer) => readMamba(source, layer));
+  const headOrder = source.headOrder ?? (groupedHeads ? 'grouped' : 'tiled');
+  return mixer === 'gated-delta' ? { mixers: readDeltas({ ...source, headOrder }, layers) } : {};
 }
 
-/** Layers without key-value heads are convolutions. */
-function readConvolutions(source: DecoderSource, layers: number): ReadMixers {
-  const { parameters, tensors, fileName, architecture } = source;
+/** Layers without key-value heads do not attend; `read` is called for each of them. */
+function readListed(source: DecoderSource, layers: number, read: (layer: number) => Mixer): ReadMixers {
+  const { parameters, fileName, architecture } = source;
   const counts = parameters.listedNumbers(keyValueHeadsKey);
   if (counts === null) return {};
   const [first = 0] = counts;
@@ -40,12 +48,15 @@ function readConvolutions(source: DecoderSource, layers: number): ReadMixers {
       `${listed} for ${layers} layers; one size, and 0 for layers that do not attend, is read`,
     );
   }
-  const length = kernelLength(source, 'shortconv.l_cache');
-  const mixers = counts.map((count, layer): Mixer | null => {
-    const bias = tensors.has(`blk.${layer}.shortconv.in_proj.bias`);
-    return count === 0 ? { kind: 'short-convolution', length, bias } : null;
+  return { mixers: counts.map((count, layer) => (count === 0 ? read(layer) : null)), keyValueHeads };
+}
+
+function convolutionReader(source: DecoderSource): (layer: number) => Mixer {
+  return (layer) => ({
+    kind: 'short-convolution',
+    length: kernelLength(source, 'shortconv.l_cache'),
+    bias: source.tensors.has(`blk.${layer}.shortconv.in_proj.bias`),
   });
-  return { mixers, keyValueHeads };
 }
 
 /** Layers are listed, or every n-th attends. */
@@ -80,10 +91,4 @@ function readDelta(source: DecoderSource): GatedDelta {
     valueSize: valueWidth / valueHeads,
     headOrder,
   };
-}
-
-function kernelLength({ parameters, fileName, architecture }: DecoderSource, key: string): number {
-  const length = parameters.size(key);
-  if (length >= 2) return length;
-  throw invalidFile(fileName, `its \`${architecture}.${key}\` is ${length}, less than 2`);
 }

@@ -1,7 +1,14 @@
 import { invalidFile } from '../invalid-file.js';
 import type { Architecture } from './architectures.js';
 import { type DecoderPurpose, scoreTensor } from './decoder-purpose.js';
-import type { AttentionShape, DecoderShape, ExpertShape, FeedForwardShape, RotaryShape } from './decoder-shape.js';
+import {
+  type AttentionShape,
+  attendingLayers,
+  type DecoderShape,
+  type ExpertShape,
+  type FeedForwardShape,
+  type RotaryShape,
+} from './decoder-shape.js';
 import type { DecoderSource } from './decoder-source.js';
 import { latentScale, readLatent } from './read-latent.js';
 import { countLayers, readMixers } from './read-mixers.js';
@@ -35,7 +42,7 @@ export function readDecoderShape(
   const attention = readAttention(source, architecture, { ...sizes, rotary });
   if (purpose !== 'text') refuseTextOnly(source, { mixers, attention });
   const has = (name: string) => tensors.has(name);
-  const attending = `blk.${mixers?.indexOf(null) ?? 0}`;
+  const attending = `blk.${attendingLayers({ layers, mixers })[0] ?? 0}`;
   const layerNorms = architecture.layerNorms ?? false;
   const epsilon = layerNorms ? 'attention.layer_norm_epsilon' : 'attention.layer_norm_rms_epsilon';
   const feedForward = readFeedForward(source, architecture);
@@ -190,6 +197,9 @@ function readAttention(
     const listed = parameters.optionalFlags('rope.unrotated_layers');
     if (listed) return listed;
     const { unrotated } = architecture;
+    if (architecture.rotatesIfFinetuned && !parameters.flag('rope.scaling.finetuned', true)) {
+      return Array.from({ length: layers }, () => true);
+    }
     if (unrotated === undefined || (unrotated === 'beside-windows' && size === 0)) return undefined;
     return windowed.map((hasWindow, layer) =>
       typeof unrotated === 'object' ? (layer + 1) % unrotated.every === 0 : !hasWindow,

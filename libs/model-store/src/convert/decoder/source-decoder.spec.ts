@@ -84,7 +84,13 @@ describe('SourceDecoder', () => {
 
   const half = { block_count: 2, 'attention.head_count_kv': [0, 2] };
   const deltas = { block_count: 2, full_attention_interval: 2, 'ssm.group_count': 2, 'ssm.state_size': 4 };
+  const mamba = { ...half, 'ssm.group_count': 2, 'ssm.state_size': 4, 'ssm.inner_size': 16, 'ssm.conv_kernel': 4 };
   it.each<[string, Record<string, GgufValue>, string]>([
+    ['granitehybrid', { ...half, 'attention.head_count_kv': [0, 0] }, 'lists 0 for 2 layers'],
+    ['granitehybrid', half, '`ssm.time_step_rank` is missing'],
+    ['granitehybrid', { ...mamba, 'ssm.time_step_rank': 3 }, '3 Mamba heads in 2 groups do not fit 16 values'],
+    ['granitehybrid', { ...mamba, 'ssm.time_step_rank': 32 }, '32 Mamba heads in 2 groups do not fit 16 values'],
+    ['granitehybrid', { ...mamba, 'ssm.time_step_rank': 4 }, 'it has no tensor blk.0.ssm_in.weight'],
     [
       'lfm2',
       { ...half, 'attention.head_count_kv': [0, 1, 2] },

@@ -3,6 +3,7 @@ import { type Architecture, architectures, findArchitecture } from './architectu
 import { type DecoderPurpose, tensorsBehindLayers } from './decoder-purpose.js';
 import type { DecoderShape } from './decoder-shape.js';
 import type { DecoderSource, SourceTensor } from './decoder-source.js';
+import { groupedRows } from './grouped-rows.js';
 import { halfSplitRows } from './half-split-rows.js';
 import type { PackedLayer } from './packed-layer.js';
 import { readDecoderShape } from './read-shape.js';
@@ -62,6 +63,7 @@ export class SourceDecoder implements WeightSource {
   ): Promise<Float32Array> {
     const slice = this.slices.find(name);
     const read = (first: number, last: number) => source.rows(slice.from + first, slice.from + last);
+    if (slice.groups) return groupedRows(slice.groups, { columns, read }, [from, to]);
     if (!this.isAdjacent(name)) return read(from, to);
     const { headSize, rotary } = this.shape;
     return halfSplitRows({ columns, headSize, rotated: rotary.dimensions, read }, from, to);
@@ -69,7 +71,8 @@ export class SourceDecoder implements WeightSource {
 
   async vector(name: string): Promise<Float32Array> {
     const { tensor, from, rows, columns } = this.slices.find(name);
-    const whole = await this.tensor(tensor).rows(0, rows);
+    const stored = this.tensor(tensor);
+    const whole = await stored.rows(0, rows === 1 ? rowsOf(stored) : rows);
     const values = rows === 1 ? whole.slice(from, from + columns) : whole;
     if (!this.isAdjacent(name)) return values;
     const { headSize, rotary } = this.shape;
@@ -83,9 +86,9 @@ export class SourceDecoder implements WeightSource {
   }
 
   packed(name: string): PackedLayer | null {
-    const { tensor, from } = this.slices.find(name);
+    const { tensor, from, groups } = this.slices.find(name);
     const { packed } = this.tensor(tensor);
-    return packed && !this.isAdjacent(name) ? { ...packed, firstOutput: from } : null;
+    return packed && !groups && !this.isAdjacent(name) ? { ...packed, firstOutput: from } : null;
   }
 
   private isAdjacent(name: string): boolean {
@@ -99,6 +102,15 @@ export class SourceDecoder implements WeightSource {
   }
 }
 
+/** GGUF files have some vectors of Mamba layers as matrices. */
+function isFolded(tensor: SourceTensor, dimensions: readonly number[]): boolean {
+  return dimensions.length === 1 && (tensor.dimensions[0] ?? 0) * rowsOf(tensor) === dimensions[0];
+}
+
+function rowsOf({ dimensions }: SourceTensor): number {
+  return dimensions.slice(1).reduce((product, size) => product * size, 1);
+}
+
 /** Checks before anything is written that no tensor is missing, of another size, or unused. */
 function checkTensors(
   { fileName, tensors, parameters }: DecoderSource,
@@ -110,7 +122,7 @@ function checkTensors(
     const tensor = tensors.get(name);
     if (!tensor) throw invalidFile(fileName, `it has no tensor ${name}`);
     unread.delete(name);
-    if (tensor.dimensions.join() === dimensions.join()) continue;
+    if (tensor.dimensions.join() === dimensions.join() || isFolded(tensor, dimensions)) continue;
     const sizes = `its tensor ${tensor.origin?.name ?? name} is ${tensor.dimensions.join(' × ')}, not ${dimensions.join(' × ')}`;
     throw invalidFile(tensor.origin?.fileName ?? fileName, sizes);
   }

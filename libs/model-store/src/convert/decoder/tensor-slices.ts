@@ -1,5 +1,6 @@
 import type { Architecture } from './architectures.js';
 import {
+  attends,
   convolvedChannels,
   type DecoderShape,
   type ExpertShape,
@@ -8,9 +9,12 @@ import {
   type GatedDelta,
   type LatentShape,
   type LayerPart,
+  type Mamba,
   type ShortConvolution,
   weightNames,
 } from './decoder-shape.js';
+import { deltaParts } from './delta-slices.js';
+import type { RowGroups } from './grouped-rows.js';
 
 /** Rows of a source tensor that make up one weight of the graph. */
 export interface TensorSlice {
@@ -21,6 +25,8 @@ export interface TensorSlice {
   columns: number;
   /** Experts, or heads, are stacked in a dimension of their own. */
   experts?: number;
+  /** The rows are in several places of the tensor; `from` is 0. */
+  groups?: RowGroups;
 }
 
 export type HasTensor = (name: string) => boolean;
@@ -54,6 +60,14 @@ const tensorNames: Record<LayerPart, string> = {
   delta_rate: 'ssm_beta',
   delta_norm: 'ssm_norm',
   delta_out: 'ssm_out',
+  mamba_gate: 'ssm_in',
+  mamba_in: 'ssm_in',
+  mamba_step: 'ssm_in',
+  mamba_step_bias: 'ssm_dt',
+  mamba_decay: 'ssm_a',
+  mamba_skip: 'ssm_d',
+  mamba_norm: 'ssm_norm',
+  mamba_out: 'ssm_out',
   feed_forward_norm: 'ffn_norm',
   gate: 'ffn_gate',
   up: 'ffn_up',
@@ -101,10 +115,12 @@ export class TensorSlices {
   /** Returns the dimensions that each tensor must have, innermost first. */
   expectedTensors(): Map<string, number[]> {
     const expected = new Map<string, number[]>();
-    for (const { tensor, from, rows, columns, experts } of this.slices.values()) {
+    for (const { tensor, from, rows, columns, experts, groups } of this.slices.values()) {
       const isVector = columns > 0 && rows === 1;
       const known = expected.get(tensor);
-      if (isVector) expected.set(tensor, [Math.max(known?.[0] ?? 0, from + columns)]);
+      if (groups && experts) expected.set(tensor, [columns, groups.rows, experts]);
+      else if (groups) expected.set(tensor, [columns, groups.groups * groups.rows]);
+      else if (isVector) expected.set(tensor, [Math.max(known?.[0] ?? 0, from + columns)]);
       else if (experts) expected.set(tensor, [columns, rows / experts, experts]);
       else expected.set(tensor, [columns, Math.max(known?.[1] ?? 0, from + rows)]);
     }
@@ -121,9 +137,10 @@ export class TensorSlices {
     for (const part of norms) this.addPart(layer, part, { rows: 1, columns: hiddenSize, bias: shape.norm.bias });
     const mixer = shape.mixers?.[layer];
     if (mixer?.kind === 'short-convolution') this.addConvolution(layer, mixer);
+    else if (mixer?.kind === 'mamba') this.addMamba(layer, mixer);
     else if (mixer) this.addDelta(layer, mixer);
-    else if (shape.latent) this.addLatentAttention(layer, shape.latent);
-    else this.addAttention(layer);
+    if (shape.latent) this.addLatentAttention(layer, shape.latent);
+    else if (attends(mixer)) this.addAttention(layer);
     const experts = expertsOf(shape, layer);
     if (experts) this.addExperts(layer, experts);
     else this.addFeedForward(layer);
@@ -190,16 +207,29 @@ export class TensorSlices {
   private addDelta(layer: number, mixer: GatedDelta): void {
     const { hiddenSize } = this.shape;
     const { valueHeads, valueSize, length } = mixer;
-    const [channels, valueWidth] = [convolvedChannels(mixer, hiddenSize), valueHeads * valueSize];
-    this.addPart(layer, 'delta_in', { rows: channels, columns: hiddenSize });
+    for (const { part, ...place } of deltaParts(layer, mixer, { hiddenSize, has: this.has }))
+      this.addPart(layer, part, { ...place, columns: hiddenSize });
+    const channels = convolvedChannels(mixer, hiddenSize);
     this.addPart(layer, 'convolution', { rows: channels, columns: length, tensor: `blk.${layer}.ssm_conv1d` });
-    this.addPart(layer, 'delta_gate', { rows: valueWidth, columns: hiddenSize });
-    for (const part of ['delta_decay', 'delta_rate'] as const)
-      this.addPart(layer, part, { rows: valueHeads, columns: hiddenSize });
     this.addVector(weightNames.layer(layer, 'delta_decay_bias'), `blk.${layer}.ssm_dt.bias`, valueHeads);
     this.addVector(weightNames.layer(layer, 'delta_decay_scale'), `blk.${layer}.ssm_a`, valueHeads);
     this.addPart(layer, 'delta_norm', { rows: 1, columns: valueSize });
-    this.addPart(layer, 'delta_out', { rows: hiddenSize, columns: valueWidth });
+    this.addPart(layer, 'delta_out', { rows: hiddenSize, columns: valueHeads * valueSize });
+  }
+
+  private addMamba(layer: number, mixer: Mamba): void {
+    const { hiddenSize } = this.shape;
+    const { heads, headSize, length, convolutionBias: bias } = mixer;
+    const [width, channels] = [heads * headSize, convolvedChannels(mixer, hiddenSize)];
+    this.addPart(layer, 'mamba_gate', { rows: width, columns: hiddenSize });
+    this.addPart(layer, 'mamba_in', { rows: channels, columns: hiddenSize, from: width });
+    this.addPart(layer, 'mamba_step', { rows: heads, columns: hiddenSize, from: width + channels });
+    this.addPart(layer, 'convolution', { rows: channels, columns: length, bias, tensor: `blk.${layer}.ssm_conv1d` });
+    this.addVector(weightNames.layer(layer, 'mamba_step_bias'), `blk.${layer}.ssm_dt.bias`, heads);
+    this.addVector(weightNames.layer(layer, 'mamba_decay'), `blk.${layer}.ssm_a`, heads);
+    this.addVector(weightNames.layer(layer, 'mamba_skip'), `blk.${layer}.ssm_d`, heads);
+    if (mixer.hasNorm) this.addPart(layer, 'mamba_norm', { rows: 1, columns: width });
+    this.addPart(layer, 'mamba_out', { rows: hiddenSize, columns: width });
   }
 
   private addFeedForward(layer: number): void {
@@ -224,8 +254,15 @@ export class TensorSlices {
       this.addVector(name, `blk.${layer}.${tensorNames.router_selection}.bias`, count);
     }
     const wide = { rows: count * size, columns: hiddenSize, experts: count };
-    this.addPart(layer, 'expert_gate', wide);
-    this.addPart(layer, 'expert_up', wide);
+    const fused = `blk.${layer}.ffn_gate_up_exps`;
+    const isFused = this.has(`${fused}.weight`);
+    for (const [part, from] of [
+      ['expert_gate', 0],
+      ['expert_up', size],
+    ] as const) {
+      const groups = { groups: count, rows: 2 * size, pieces: [{ from, rows: size }] };
+      this.addPart(layer, part, isFused ? { ...wide, tensor: fused, groups } : wide);
+    }
     this.addPart(layer, 'expert_down', { rows: count * hiddenSize, columns: size, experts: count });
     if (!bias) return;
     const widths: [LayerPart, number][] = [
@@ -242,17 +279,22 @@ export class TensorSlices {
   private addSharedExpert(layer: number, { size, weighted }: NonNullable<ExpertShape['shared']>): void {
     const { hiddenSize } = this.shape;
     if (weighted) this.addPart(layer, 'shared_router', { rows: 1, columns: hiddenSize });
-    for (const part of ['shared_gate', 'shared_up'] as const)
-      this.addPart(layer, part, { rows: size, columns: hiddenSize });
+    const up = `blk.${layer}.ffn_up_shexp`;
+    const isFused = !this.has(`blk.${layer}.ffn_gate_shexp.weight`) && this.has(`${up}.weight`);
+    const wide = { rows: size, columns: hiddenSize };
+    this.addPart(layer, 'shared_gate', { ...wide, tensor: isFused ? up : undefined });
+    this.addPart(layer, 'shared_up', { ...wide, from: isFused ? size : 0 });
     this.addPart(layer, 'shared_down', { rows: hiddenSize, columns: size });
   }
 
   private addPart(layer: number, part: LayerPart, place: PartPlace): void {
-    const { rows, columns, bias, from = 0, experts } = place;
+    const { rows, columns, bias, from = 0, experts, groups } = place;
     const own = this.architecture.tensorNames?.[part] ?? tensorNames[part];
     const tensor = place.tensor ?? `blk.${layer}.${own}`;
     const name = weightNames.layer(layer, part);
-    this.slices.set(name, { tensor: `${tensor}.weight`, from, rows, columns, experts });
+    // Files of Falcon-H1 have a norm without the ending.
+    const stored = this.has(tensor) ? tensor : `${tensor}.weight`;
+    this.slices.set(name, { tensor: stored, from, rows, columns, experts, groups });
     if (!bias) return;
     // The bias of a norm is as long as its gain, that of a linear layer as its outputs.
     const length = rows === 1 ? columns : rows;
@@ -272,4 +314,5 @@ interface PartPlace {
   tensor?: string;
   from?: number;
   experts?: number;
+  groups?: RowGroups;
 }

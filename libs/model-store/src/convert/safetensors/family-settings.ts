@@ -15,27 +15,6 @@ export function graniteScales(config: HubConfig): HubParameterValues {
   };
 }
 
-/** Granite 4 in its dense form. Its other forms have layers or experts that no graph here computes. */
-export function attentionOnlyGranite(config: HubConfig): HubParameterValues {
-  const layers = config.size('num_hidden_layers');
-  const { layer_types: types } = config.values;
-  const kinds = Array.isArray(types) ? types.map(String) : Array.from({ length: layers }, () => 'mamba');
-  const others = kinds.filter((kind) => !/^(?:full_)?attention$/.test(kind)).length;
-  const refuse = (what: string) =>
-    invalidFile(
-      'config.json',
-      `${what}; of Granite 4, models with attention layers only and without experts are converted`,
-    );
-  if (others > 0) throw refuse(`${others} of its ${layers} layers are Mamba layers`);
-  const experts = config.number('num_local_experts');
-  if (experts > 0) throw refuse(`it has ${experts} experts`);
-  const rotates = config.text('position_embedding_type', 'nope') === 'rope';
-  return {
-    feed_forward_length: config.size('shared_intermediate_size', 1024),
-    ...(!rotates && { 'rope.unrotated_layers': Array.from({ length: layers }, () => true) }),
-  };
-}
-
 /** Published models of ERNIE 4.5 have experts in every layer behind the dense ones. */
 export function ernieExperts(config: HubConfig): HubParameterValues {
   const layers = config.size('num_hidden_layers');

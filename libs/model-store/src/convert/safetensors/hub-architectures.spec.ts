@@ -100,6 +100,15 @@ describe('hubArchitectures', () => {
     expect(values.get('rope.unrotated_layers')).toEqual([true, true]);
   });
 
+  it('read the kinds of layers of Granite 4 by both of their names, and a limit of steps that hides nothing', async () => {
+    const config = await tinyDecoderConfig('granite4-h');
+    const { layer_types: types } = config;
+    const renamed = (types as string[]).map((type) => (type === 'mamba' ? 'linear_attention' : 'full_attention'));
+    const later = { ...config, layer_types: renamed, time_step_limit: [0, { __float__: 'Infinity' }] };
+    expect(settingsOf(later)).toEqual(settingsOf(config));
+    expect(settingsOf(later).values.get('attention.head_count_kv')).toEqual([0, 0, 2, 0]);
+  });
+
   it('have a window only where it is used', () => {
     const sizes = { num_attention_heads: 2, hidden_size: 16, num_hidden_layers: 2, intermediate_size: 8 };
     const base = { ...sizes, max_position_embeddings: 64, architectures: ['Qwen2ForCausalLM'], sliding_window: 32 };

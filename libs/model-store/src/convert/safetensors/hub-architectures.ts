@@ -1,9 +1,11 @@
 import { invalidFile } from '../invalid-file.js';
 import { addedAsExport } from '../exported-families.js';
-import { attentionOnlyGranite, ernieExperts, graniteScales, type HubParameterValues } from './family-settings.js';
+import { ernieExperts, graniteScales, type HubParameterValues } from './family-settings.js';
 import type { HubConfig } from './hub-config.js';
 import { deepseek2, deepseek3, glm4MoeLite } from './hub-latent-architectures.js';
-import { type LayerKinds, lfm2, qwen35, qwen35moe } from './hub-state-architectures.js';
+import { falconH1, graniteHybrid } from './hub-mamba-architectures.js';
+import type { RowFactors } from './scaled-tensor.js';
+import { type LayerKinds, lfm2, qwen35, qwen35moe, qwen3next } from './hub-state-architectures.js';
 
 /** How the hubs' files of an architecture map to the terms of GGUF. */
 export interface HubArchitecture {
@@ -22,9 +24,13 @@ export interface HubArchitecture {
   expertLayer?: Readonly<Record<string, string>>;
   /**
    * Modules of each expert, `<list>.<expert>.<part>`, which GGUF stacks. Some files stack them too, with gate and up in
-   * one: `<list>.gate_up_proj` and `<list>.down_proj`.
+   * one: `<list>.gate_up_proj` and `<list>.down_proj`, or as `stacked` names them.
    */
-  experts?: { list: string; parts: Readonly<Record<string, string>> };
+  experts?: {
+    list: string;
+    parts: Readonly<Record<string, string>>;
+    stacked?: { gateAndUp: string; down: string };
+  };
   /** Parameter of layers with experts that is added to their scores when experts are chosen. */
   selectionBias?: string;
   /** Module of all experts, stacked as in gpt-oss: in MXFP4, or as floats. */
@@ -43,6 +49,8 @@ export interface HubArchitecture {
   gainsFromOne?: true;
   /** The norm whose gain is stored whole nevertheless. */
   wholeGain?: string;
+  /** Factors of the outputs of modules by their GGUF names, which the conversion multiplies into the weights. */
+  factors?: (config: HubConfig) => Readonly<Record<string, RowFactors>>;
   /** Value heads that share a key head follow each other. */
   groupedHeads?: true;
   /** The decoder is part of a model that sees; its settings are in this member. */
@@ -320,17 +328,8 @@ export const hubArchitectures: Readonly<Record<string, HubArchitecture>> = {
     layer: plain,
     parameters: graniteScales,
   },
-  GraniteMoeHybridForCausalLM: {
-    architecture: 'granite',
-    layer: {
-      ...attention,
-      ffn_norm: 'post_attention_layernorm',
-      ffn_up: 'shared_mlp.input_linear',
-      ffn_down: 'shared_mlp.output_linear',
-    },
-    defaults: { num_local_experts: 8 },
-    parameters: (config) => ({ ...graniteScales(config), ...attentionOnlyGranite(config) }),
-  },
+  GraniteMoeHybridForCausalLM: graniteHybrid,
+  FalconH1ForCausalLM: falconH1,
   GemmaForCausalLM: {
     architecture: 'gemma',
     layer: plain,
@@ -375,6 +374,7 @@ export const hubArchitectures: Readonly<Record<string, HubArchitecture>> = {
     defaults: { ...cohere.defaults, sliding_window: 4096 },
   },
   Lfm2ForCausalLM: lfm2,
+  Qwen3NextForCausalLM: qwen3next,
   Qwen3_5ForCausalLM: qwen35,
   Qwen3_5ForConditionalGeneration: { ...qwen35, inner: 'text_config' },
   Qwen3_5MoeForCausalLM: qwen35moe,
@@ -383,9 +383,10 @@ export const hubArchitectures: Readonly<Record<string, HubArchitecture>> = {
 
 const namesOfExpertCount = ['num_experts', 'n_routed_experts', 'moe_num_experts'];
 
-/** Experts of each layer; the libraries have several names for them. */
+/** Experts of each layer, 0 in a model without; the libraries have several names for them. */
 export function expertCount(config: HubConfig): number {
-  return config.size(namesOfExpertCount.find((name) => config.has(name)) ?? 'num_local_experts');
+  const name = namesOfExpertCount.find((each) => config.has(each)) ?? 'num_local_experts';
+  return config.number(name) === 0 ? 0 : config.size(name);
 }
 
 function softCaps(config: HubConfig): HubParameterValues {

@@ -10,6 +10,7 @@ import { codesPerWord, type PackedLayout, readPackedLayout } from './packed-layo
 import { PackedTensor } from './packed-tensor.js';
 import { ExpertTensor, SlicedExperts } from './expert-tensor.js';
 import { FloatTensor } from './float-tensor.js';
+import { type RowFactors, scaledTensor } from './scaled-tensor.js';
 import { Mxfp4Experts, TransposedExperts, type Turn, TurnVectors } from './stacked-experts.js';
 import type { SafetensorsEntry } from './safetensors-header.js';
 import { SafetensorsWeights, type StoredTensor } from './safetensors-weights.js';
@@ -52,7 +53,7 @@ export class HubCheckpoint {
     const { values, factors } = readSettings(config, hub);
     const weights = await SafetensorsWeights.open(files);
     try {
-      const reader = new CheckpointTensors(weights.tensors, hub, packed);
+      const reader = new CheckpointTensors(weights.tensors, hub, { packed, factors: hub.factors?.(config) ?? {} });
       const tensors = reader.translate({
         layers: Number(values.get('block_count')),
         kinds: layerKinds(config, hub),
@@ -202,7 +203,7 @@ class CheckpointTensors {
   constructor(
     private readonly stored: ReadonlyMap<string, StoredTensor>,
     private readonly hub: HubArchitecture,
-    private readonly packed: PackedLayout | null,
+    private readonly content: { packed: PackedLayout | null; factors: Readonly<Record<string, RowFactors>> },
   ) {
     this.prefix = prefixes.find((each) => stored.has(each + embedding)) ?? 'model.';
     this.head = heads.find((each) => stored.has(`${each}.weight`)) ?? 'lm_head';
@@ -246,7 +247,10 @@ class CheckpointTensors {
       const bias = new FloatTensor(this.require(inLayer(this.hub.selectionBias)));
       this.translated.set(`blk.${layer}.exp_probs_b.bias`, bias);
     }
-    if (this.stored.has(inLayer(`${list}.gate_up_proj`))) return this.addFusedExperts(layer, inLayer(list));
+    const stacked = this.hub.experts.stacked ?? { gateAndUp: 'gate_up_proj', down: 'down_proj' };
+    if (this.stored.has(inLayer(`${list}.${stacked.gateAndUp}`))) {
+      return this.addFusedExperts(layer, inLayer(list), stacked);
+    }
     for (const [name, part] of Object.entries(parts)) {
       const matrices = Array.from({ length: experts }, (_, expert) =>
         this.matrix(inLayer(`${list}.${expert}.${part}`)),
@@ -256,10 +260,10 @@ class CheckpointTensors {
   }
 
   /** Experts in one tensor, with the outputs of gate and up one after the other. */
-  private addFusedExperts(layer: number, list: string): void {
-    const gateAndUp = this.require(`${list}.gate_up_proj`);
+  private addFusedExperts(layer: number, list: string, names: { gateAndUp: string; down: string }): void {
+    const gateAndUp = this.require(`${list}.${names.gateAndUp}`);
     const half = Math.floor((gateAndUp.entry.shape[1] ?? 0) / 2);
-    const down = this.require(`${list}.down_proj`);
+    const down = this.require(`${list}.${names.down}`);
     const matrices: [string, SourceTensor][] = [
       ['ffn_gate_exps', new SlicedExperts(gateAndUp, { first: 0, rows: half })],
       ['ffn_up_exps', new SlicedExperts(gateAndUp, { first: half, rows: half })],
@@ -288,19 +292,21 @@ class CheckpointTensors {
   private add(name: string, module: string): void {
     const { gainsFromOne, wholeGain } = this.hub;
     const isFromOne = gainsFromOne && name.endsWith('norm') && name.split('.').at(-1) !== wholeGain;
-    this.translated.set(`${name}.weight`, this.matrix(module, isFromOne ? (gain) => gain + 1 : undefined));
+    const weight = this.matrix(module, isFromOne ? (gain) => gain + 1 : undefined);
+    const factors = this.content.factors[name.replace(/^blk\.\d+\./, '')];
+    this.translated.set(`${name}.weight`, factors === undefined ? weight : scaledTensor(weight, factors));
     const bias = this.take(`${module}.bias`);
     if (bias) this.translated.set(`${name}.bias`, new FloatTensor(bias));
   }
 
   private matrix(module: string, change?: (value: number) => number): SourceTensor {
-    const codes = this.packed === null ? undefined : this.take(`${module}.qweight`);
+    const codes = this.content.packed === null ? undefined : this.take(`${module}.qweight`);
     return codes ? this.packedTensor(module, codes) : new FloatTensor(this.require(`${module}.weight`), change);
   }
 
   private packedTensor(module: string, codes: StoredTensor): SourceTensor {
     const [zeros, scales] = [this.require(`${module}.qzeros`), this.require(`${module}.scales`)];
-    return new PackedTensor(this.packed as PackedLayout, {
+    return new PackedTensor(this.content.packed as PackedLayout, {
       codes,
       zeros,
       scales,

@@ -153,6 +153,30 @@ export const qwen35moe = {
   }),
 };
 
+/** Qwen3-Next stores the linear layers of a gated DeltaNet layer as two. */
+export const qwen3next = {
+  ...qwen35moe,
+  architecture: 'qwen3next',
+  kinds: {
+    ...qwen35.kinds,
+    modules: {
+      full_attention: qwen35.kinds.modules.full_attention,
+      linear_attention: {
+        ssm_in: 'linear_attn.in_proj_qkvz',
+        ssm_ba: 'linear_attn.in_proj_ba',
+        ssm_conv1d: 'linear_attn.conv1d',
+        ssm_norm: 'linear_attn.norm',
+        ssm_out: 'linear_attn.out_proj',
+      },
+    },
+  },
+  defaults: { ...qwen35moe.defaults, num_experts: 512, num_experts_per_tok: 10 },
+  parameters: (config: HubConfig) => ({
+    ...qwen35moe.parameters(config),
+    expert_weights_norm: config.flag('norm_topk_prob', true),
+  }),
+};
+
 /** `layer_types`, or the layers that attend, as earlier files list them. */
 function lfm2Kinds(config: HubConfig): string[] {
   const layers = config.size('num_hidden_layers');
