@@ -84,6 +84,8 @@ describe('a workflow', () => {
     const tested = read('.github/workflows/ci.yml').jobs.node?.strategy?.matrix.node ?? [];
     expect(tested.map((version) => version.split('.')[0])).toEqual(allowed);
     expect(allowed).toContain(readText('.nvmrc').trim());
+    const commands = read('.github/workflows/ci.yml').jobs.node?.steps.flatMap(({ run }) => run ?? []);
+    expect(commands).toContain('npm test -- package');
   });
 });
 
