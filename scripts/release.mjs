@@ -19,7 +19,7 @@ const { values } = readCommandLine(about, {
 const out = resolve(values.out);
 const { name, version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
 
-if (values.tag !== undefined && values.tag !== `v${version}`) {
+if (values.tag !== null && values.tag !== `v${version}`) {
   console.error(`The tag ${values.tag} is not v${version}, the version in package.json.`);
   process.exit(1);
 }
