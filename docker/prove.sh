@@ -5,7 +5,7 @@
 #
 #   apt-get install buildah debootstrap redis-server      needs initdb and pg_ctl of PostgreSQL on the PATH, too
 #   docker/prove.sh [work folder] [steps]                  as root; needs 20 GB and about 15 minutes on two idle cores
-#   steps, default all: "bases api worker sizes run cuda"
+#   steps, default all: "bases api worker sizes run cuda vulkan"
 #
 # Substitutes: the base images (Debian from debootstrap; Node and npm from this machine) and the CUDA base image and libraries.
 # worker-cuda is built with empty files instead of the libraries, which tests its layers but not its GPU support.
@@ -233,10 +233,11 @@ cuda() {
   trap - EXIT
 }
 
-for step in ${2:-bases api worker sizes run cuda}; do
+for step in ${2:-bases api worker sizes run cuda vulkan}; do
   case $step in
     bases | sizes | run | cuda) "$step" ;;
     api | worker) build "$step" ;;
+    vulkan) build worker-vulkan ;;
     *) echo "Unknown step: $step" && exit 2 ;;
   esac
 done

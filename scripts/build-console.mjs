@@ -64,3 +64,12 @@ function newestMs(path) {
   if (!entry.isDirectory()) return entry.mtimeMs;
   return readdirSync(path).reduce((newest, name) => Math.max(newest, newestMs(join(path, name))), entry.mtimeMs);
 }
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  try {
+    buildConsole();
+  } catch (error) {
+    console.error(error instanceof Error ? error.message : error);
+    process.exit(1);
+  }
+}

@@ -28,5 +28,10 @@ export function generatePrismaClient({ force = false } = {}) {
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  generatePrismaClient({ force: process.argv.includes('--force') });
+  try {
+    generatePrismaClient({ force: process.argv.includes('--force') });
+  } catch (error) {
+    console.error(error instanceof Error ? error.message : error);
+    process.exit(1);
+  }
 }

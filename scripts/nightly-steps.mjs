@@ -12,6 +12,11 @@ const readers = ['image', 'audio', 'video', 'document', 'archive', 'manifest', '
 
 /** What is too long for `.ci/run`, in the order in which it runs. */
 export const nightlySteps = [
+  {
+    name: 'package',
+    about: 'the npm package in an empty folder: installed, started, asked, started again offline',
+    command: suite('package'),
+  },
   { name: 'node-versions', about: 'unit tests on Node 22 and 24', command: suite('node-versions') },
   { name: 'tests', about: 'tests that are too long for .ci/run (*.nightly-spec.ts)', command: suite('nightly') },
   {

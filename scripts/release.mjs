@@ -1,23 +1,28 @@
 #!/usr/bin/env node
-// `npm run release [-- --out folder]`: builds what is released beside the images: the bill of materials (CycloneDX,
-// reproducible from the lockfile), the sources, and their checksums. Checks the registry for known vulnerabilities
-// first. `--sbom` only builds the bill of materials.
+// `npm run release [-- --out folder]`: builds what is released beside the images: the npm package, the bill of materials
+// (CycloneDX, reproducible from the lockfile), the sources, and their checksums. Checks the registry for known
+// vulnerabilities first. `--sbom` only builds the bill of materials.
 import { execFileSync, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { appendFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { readCommandLine } from './command-line.mjs';
 import { npmCommand, root } from './steps.mjs';
 
 const about = `npm run release [-- options]\n
-Builds the bill of materials, the sources and their checksums, after a check for known vulnerabilities.`;
+Builds the npm package, the bill of materials, the sources and their checksums, after a check for known vulnerabilities.`;
 const { values } = readCommandLine(about, {
   out: { value: 'DIR', about: 'where they are written', default: join(root, 'dist/release') },
   sbom: { about: 'only the bill of materials' },
+  tag: { value: 'TAG', about: 'refuses to release another version than that of this tag, such as v0.1.0' },
 });
 const out = resolve(values.out);
 const { name, version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
 
+if (values.tag !== null && values.tag !== `v${version}`) {
+  console.error(`The tag ${values.tag} is not v${version}, the version in package.json.`);
+  process.exit(1);
+}
 mkdirSync(out, { recursive: true });
 const bill = `${name}-${version}.cdx.json`;
 writeFileSync(join(out, bill), billOfMaterials());
@@ -26,9 +31,15 @@ if (!values.sbom) {
   const archive = `${name}-${version}.tar.gz`;
   const prefix = `--prefix=${name}-${version}/`;
   execFileSync('git', ['-C', root, 'archive', '--format=tar.gz', prefix, '-o', join(out, archive), 'HEAD']);
-  const lines = [archive, bill].map((file) => `${sha256(readFileSync(join(out, file)))}  ${file}\n`);
+  const packed = spawnSync(process.execPath, [join(root, 'scripts/package.mjs'), '--out', out], { stdio: 'inherit' });
+  if (packed.status !== 0) process.exit(1);
+  const lines = [archive, `${name}-${version}.tgz`, bill].map(
+    (file) => `${sha256(readFileSync(join(out, file)))}  ${file}\n`,
+  );
   writeFileSync(join(out, 'SHA256SUMS'), lines.join(''));
 }
+// A workflow of GitHub gives it to the step that signs it.
+if (process.env.GITHUB_OUTPUT) appendFileSync(process.env.GITHUB_OUTPUT, `bill=${join(out, bill)}\n`);
 console.log(`Written to ${out}.`);
 
 function billOfMaterials() {

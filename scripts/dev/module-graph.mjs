@@ -4,7 +4,7 @@ import { dirname, join, relative, resolve } from 'node:path';
 
 /** Imports, re-exports, and modules that run in a process or thread of their own, by URL. */
 const references =
-  /(?:\bfrom|\bimport)\s*\(?\s*'([^']+)'|new URL\(\s*(?:'(\.[^']+)'|`(\.[^`]+)`),\s*import\.meta\.url/g;
+  /(?:\bfrom|\bimport)\s*\(?\s*['"]([^'"]+)['"]|new URL\(\s*(?:['"](\.[^'"]+)['"]|`(\.[^`]+)`),\s*import\.meta\.url/g;
 
 /**
  * Returns the files that the program at `entry` uses, such as `libs/queue/src/index.ts`, by following what is built in

@@ -97,7 +97,7 @@ describe('npm run dev', () => {
   it('restarts nothing while a file has a syntax error, and says which', async () => {
     write('apps/api/src/route.ts', `export const = 1;\n`);
     await expect.poll(() => lines.length).toBeGreaterThan(0);
-    expect(lines[0]).toMatch(/^apps\/api\/src\/route\.ts: .*expected.* Nothing restarts until this is fixed\.$/);
+    expect(lines[0]).toMatch(/^apps\/api\/src\/route\.ts: Unexpected token.* Nothing restarts until this is fixed\.$/);
     expect(restarts).toEqual([]);
     write('apps/api/src/route.ts', `export const route = 2;\n`);
     await expect.poll(() => restarts).toEqual([['api']]);

@@ -121,3 +121,15 @@ it('puts the pages of the console into the image of the api', () => {
     'COPY --from=build /app/dist/console dist/console\n',
   );
 });
+
+it('has a Vulkan loader and its drivers in the image for GPUs with Vulkan, and none in the others', () => {
+  const finalStage = (name: string) => {
+    const all = instructionsOf(readFileSync(join(folder, name), 'utf8'));
+    return all.slice(all.findLastIndex(({ word }) => word === 'FROM'));
+  };
+  const having = (pattern: RegExp) => files.filter((name) => finalStage(name).some(({ rest }) => pattern.test(rest)));
+  expect(having(/\blibvulkan1\b.*\bmesa-vulkan-drivers\b/)).toEqual(['worker-vulkan.Dockerfile']);
+  expect(having(/SLUICE_PROVIDERS=webgpu,cpu\b/)).toEqual(['worker-vulkan.Dockerfile']);
+  // Its drivers do not load without it.
+  expect(having(/rm -rf .*libLLVM/)).not.toContain('worker-vulkan.Dockerfile');
+});

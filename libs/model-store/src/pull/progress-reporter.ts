@@ -27,12 +27,12 @@ interface LineSpacing {
 
 const lineSpacings = {
   progress: { percent: 10, gapMs: 2_000, silentMs: 5_000, omitsShort: false },
-  sparse: { percent: 20, gapMs: 10_000, silentMs: Infinity, omitsShort: true },
+  sparse: { percent: 25, gapMs: 10_000, silentMs: Infinity, omitsShort: true },
 } satisfies Record<string, LineSpacing>;
 
 /**
  * A terminal shows bars with bytes, rate and time left; elsewhere a line is written every 10 % or 5 s, at most one in 2
- * s. Sparse lines are at most six per file, each with at least 10 s before it.
+ * s. Sparse lines are one per quarter of a file, each with at least 10 s before it.
  */
 export function createProgressReporter(options: ProgressReporterOptions = {}): ProgressReporter {
   const stream = options.stream ?? process.stderr;
