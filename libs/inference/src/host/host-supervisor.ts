@@ -307,6 +307,7 @@ export class HostSupervisor implements TextGenerationRunner, TaskRunner {
       case 'load-failed':
         return this.replace(`load failed: ${message.detail}`);
       case 'hello':
+        return this.watchdog.heard();
       case 'tried':
       case 'try-failed':
       case 'drained':

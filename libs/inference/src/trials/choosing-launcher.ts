@@ -10,11 +10,15 @@ export function choosingLauncher(launch: HostLauncher, chooser: ProviderChooser)
   return (load) => (load.providers[0] === 'cpu' ? launch(load) : new ChoosingHost(launch(load), chooser));
 }
 
+/** How often a host says that it still waits for its load: trials of other models may come first. */
+const waitingIntervalMs = 30_000;
+
 /** A host whose process waits for its load until its provider is chosen. */
 class ChoosingHost implements HostProcess {
   private readonly ended = new AbortController();
   private chosen: HostLoadOptions | null = null;
   private isReady = false;
+  private tell: (message: HostMessage) => void = () => undefined;
 
   constructor(
     private readonly host: HostProcess,
@@ -31,6 +35,7 @@ class ChoosingHost implements HostProcess {
   }
 
   onMessage(listener: (message: HostMessage) => void): void {
+    this.tell = listener;
     this.host.onMessage((message) => {
       if (message.type === 'ready') this.isReady = true;
       listener(message);
@@ -51,7 +56,10 @@ class ChoosingHost implements HostProcess {
 
   private async load(options: HostLoadOptions): Promise<void> {
     const { signal } = this.ended;
+    const waiting = setInterval(() => this.tell({ type: 'hello', pid: this.pid ?? 0 }), waitingIntervalMs);
+    signal.addEventListener('abort', () => clearInterval(waiting), { once: true });
     const choice = await this.chooser.choose(options, signal);
+    clearInterval(waiting);
     if (signal.aborted) return;
     this.chosen = { ...options, ...choice };
     this.host.send({ type: 'load', options: this.chosen });

@@ -1,7 +1,7 @@
 import { mkdtemp, readdir, rm, utimes, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { HostLoadOptions } from '../contract/engine-loader.js';
 import { choosingLauncher } from './choosing-launcher.js';
 import type { HostProcess } from '../host/host-process.js';
@@ -19,6 +19,7 @@ interface Behavior {
   /** How the process ends while it loads. */
   ends?: string;
   isRandom?: boolean;
+  hangs?: boolean;
 }
 
 const card: ProviderDevice = { name: 'Card', driver: '7', isSoftware: false };
@@ -43,7 +44,8 @@ function machine(behaviors: Record<string, Behavior>, devices: Record<string, Pr
     const load = ({ providers }: HostLoadOptions) => {
       loads.push(providers);
       [provider] = providers;
-      const { loadFailure, ends } = behaves(provider);
+      const { loadFailure, ends, hangs = false } = behaves(provider);
+      if (hangs) return;
       if (ends !== undefined) return void setImmediate(() => exited(ends));
       if (loadFailure === undefined) return answer({ type: 'ready' } as HostMessage);
       return answer({ type: 'load-failed', detail: loadFailure } as HostMessage);
@@ -201,6 +203,21 @@ describe('a host whose provider is chosen', () => {
       providers: ['cpu'],
       skippedProviders: ['webgpu skipped: the process ended while the model was loaded (signal SIGABRT)'],
     });
+  });
+
+  it('says that it waits for its load as long as trials take', async () => {
+    vi.useFakeTimers();
+    const { launch, chooser } = machine({ webgpu: { hangs: true } }, { webgpu: card });
+    const host = choosingLauncher(launch, chooser())(loadOf('webgpu', 'cpu'));
+    const heard: string[] = [];
+    host.onMessage(({ type }) => void heard.push(type));
+    host.send({ type: 'load', options: loadOf('webgpu', 'cpu') });
+    await vi.advanceTimersByTimeAsync(100_000);
+    expect(heard).toEqual(['hello', 'hello', 'hello']);
+    host.kill();
+    await vi.advanceTimersByTimeAsync(100_000);
+    expect(heard).toHaveLength(3);
+    vi.useRealTimers();
   });
 
   it('starts at once where the list begins with the processor', () => {
