@@ -1,8 +1,12 @@
+import { AccountsService } from '#accounts';
 import { UsageFoldRepository } from '#billing';
+import { ModelRegistryService, noOnlineModels } from '#model-registry';
+import { bundledManifestFolder, loadManifestFolder } from '#model-registry/manifest';
 import { migrate } from '#platform/migrations';
 import { PrismaService } from '#platform/prisma';
 import { startPostgres } from '#test/postgres-server';
 import { CpuClock } from './admission/cpu-clock.js';
+import { polledPages, SignedInBrowser } from './console/open-pages.js';
 import { type BenchSubject, machineFacts, medianOf, publish, runInterleaved } from './report.js';
 import { benchOptions, jsonOption, roundsOption } from './settings.js';
 import { ApiProcess } from './usage/api-process.js';
@@ -12,10 +16,11 @@ const options = benchOptions(
   `npm run bench -- console [options]
 
 Measures the load of the console on an api: sums of usage over a year, each of other days, and the processor time of the
-api while browsers keep the overview open, beside that of the same api without them.`,
+api while an operator keeps each page open in ten tabs, beside that of the same api without them.`,
   {
     requests: { value: 'N', about: 'requests of the account in the year', default: 1_000_000 },
     tabs: { value: 'N', about: 'open pages', default: 10 },
+    page: { value: 'PAGE', about: `a page to open: ${polledPages.join(', ')}`, isRepeated: true, default: polledPages },
     seconds: { value: 'N', about: 'seconds of open pages per round', default: 30 },
     rounds: roundsOption,
     json: jsonOption,
@@ -24,8 +29,6 @@ api while browsers keep the overview open, beside that of the same api without t
 
 /** Targets: a year in 200 ms, and 1 % of a processor for ten open pages. */
 const aims = { yearMs: 200, processorShare: 0.01 };
-/** As the page does. */
-const refreshMs = 5_000;
 const yearDays = 365;
 const oneDayMs = 86_400_000;
 
@@ -50,10 +53,6 @@ class Reader {
     return await this.timed(`usage?${range}&tz=Europe/Berlin&groupBy=${groupBy}`);
   }
 
-  async overview(): Promise<number> {
-    return await this.timed('overview?tz=Europe/Berlin');
-  }
-
   private async timed(path: string): Promise<number> {
     const startedMs = performance.now();
     const response = await fetch(`${this.origin}/api/admin/v1/${path}`, {
@@ -70,32 +69,34 @@ function yearOf(reader: Reader, groupBy: string): BenchSubject {
   return { name: `a year by ${groupBy}`, run };
 }
 
-/** Polls like so many open pages, which do not begin at once. */
-function openPages(reader: Reader, tabs: number, pid: number): BenchSubject {
+/** Null: no page is open. */
+function openPages(browser: SignedInBrowser, page: string | null, pid: number): BenchSubject {
+  const { tabs, seconds } = options;
   const run = async () => {
     const clock = new CpuClock({ api: pid });
     const startedMs = performance.now();
-    const poll = async (index: number): Promise<void> => {
-      await pause((index * refreshMs) / tabs);
-      while (performance.now() - startedMs < options.seconds * 1_000) {
-        await reader.overview();
-        await pause(refreshMs);
-      }
-    };
-    if (tabs === 0) await pause(options.seconds * 1_000);
-    else await Promise.all(Array.from({ length: tabs }, (_, index) => poll(index)));
+    await browser.keepOpen({ page: page ?? 'overview', tabs: page === null ? 0 : tabs, forMs: seconds * 1_000 });
     const elapsedMs = performance.now() - startedMs;
     return { processorShare: (clock.elapsedMs().api ?? Number.NaN) / elapsedMs };
   };
-  return { name: `${tabs} open pages`, run };
+  return { name: subjectOf(page), run };
 }
 
-function pause(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, ms));
+function subjectOf(page: string | null): string {
+  return page === null ? 'no page open' : `${page} in ${options.tabs} tabs`;
+}
+
+/** The account becomes that of an operator whose registry has the bundled models, which the pages list. */
+async function makeOperator(prisma: PrismaService, adminKey: string): Promise<void> {
+  const accounts = new AccountsService(prisma);
+  const { accountId } = await accounts.authenticate(adminKey);
+  await accounts.setOperator(accountId, true);
+  const manifests = await loadManifestFolder(bundledManifestFolder());
+  await new ModelRegistryService(prisma, noOnlineModels).upsert(manifests);
 }
 
 async function main(): Promise<void> {
-  const { requests, tabs, seconds, rounds } = options;
+  const { requests, tabs, page, seconds, rounds } = options;
   const startedAt = new Date().toISOString();
   const onProgress = (line: string) => void process.stderr.write(`${line}\n`);
   const server = await startPostgres({ fsync: 'on' });
@@ -106,30 +107,35 @@ async function main(): Promise<void> {
     onProgress(`writing ${requests} requests`);
     // Two positions each.
     const { adminKey } = await fillUsage(prisma, 2 * requests, { days: yearDays });
+    await makeOperator(prisma, adminKey);
     onProgress('folding');
     await fold(prisma);
     api = await ApiProcess.start(server.url);
-    const reader = new Reader(new URL(api.baseUrl).origin, adminKey);
+    const { origin } = new URL(api.baseUrl);
+    const { pid } = api;
+    const reader = new Reader(origin, adminKey);
+    const browser = await SignedInBrowser.signIn(origin, adminKey);
     const groupings = ['day', 'model', 'key', 'type'];
     const results = [
       ...(await runInterleaved(
         groupings.map((groupBy) => yearOf(reader, groupBy)),
         { rounds, warmups: 1, onProgress },
       )),
-      ...(await runInterleaved([openPages(reader, 0, api.pid), openPages(reader, tabs, api.pid)], {
-        rounds,
-        warmups: 0,
-        onProgress,
-      })),
+      ...(await runInterleaved(
+        [null, ...page].map((name) => openPages(browser, name, pid)),
+        { rounds, warmups: 0, onProgress },
+      )),
     ];
     const slowest = Math.max(...groupings.map((groupBy) => medianOf(results, `a year by ${groupBy}`, 'yearMs')));
-    const share =
-      medianOf(results, `${tabs} open pages`, 'processorShare') - medianOf(results, '0 open pages', 'processorShare');
-    const ratios = [
-      { name: 'a year of usage, ms', value: slowest, aim: aims.yearMs, isLimit: true },
-      { name: `processor share of ${tabs} open pages`, value: share, aim: aims.processorShare, isLimit: true },
-    ];
-    const settings = { requests, tabs, seconds, rounds };
+    const idleShare = medianOf(results, subjectOf(null), 'processorShare');
+    const shares = page.map((name) => ({
+      name: `processor share of ${subjectOf(name)}`,
+      value: medianOf(results, subjectOf(name), 'processorShare') - idleShare,
+      aim: aims.processorShare,
+      isLimit: true,
+    }));
+    const ratios = [{ name: 'a year of usage, ms', value: slowest, aim: aims.yearMs, isLimit: true }, ...shares];
+    const settings = { requests, tabs, page: page.join(', '), seconds, rounds };
     await publish({ bench: 'console', startedAt, machine: machineFacts(), settings, results, ratios }, options.json);
   } finally {
     await api?.close();
