@@ -8,6 +8,7 @@ import { type Platform, startPlatform } from '#test/platform';
 import { stopConsistently } from '#test/stop-consistently';
 import { installTinyEncoder } from '#test/tiny-encoder';
 import { installTinyImages } from '#test/tiny-images';
+import { installTinyReranker } from '#test/tiny-reranker';
 import { installTinyWhisper, tinyWhisperText } from '#test/tiny-speech';
 import { installTinyInterpolator } from '#test/tiny-video';
 import { installTinyKokoro } from '#test/tiny-voice';
@@ -31,6 +32,7 @@ beforeAll(async () => {
     ...(await installTinyImages(home)),
     await installTinyKokoro(home),
     await installTinyEncoder(home),
+    await installTinyReranker(home, 'tiny-bert-reranker'),
     await installTinyWhisper(home),
     await installTinyInterpolator(home),
   ];
@@ -167,6 +169,21 @@ describe('the playground', () => {
     expect(await axeFindings(page)).toEqual([]);
     await job.getByRole('button', { name: 'Delete the result' }).click();
     await job.waitFor({ state: 'detached' });
+    expect(watch.problems()).toEqual([]);
+  });
+
+  it('sorts documents by how well they answer a question', async () => {
+    const watch = watchPage(page);
+    await openView(page, platform.origin, 'playground/rerank');
+    await page.getByRole('button', { name: 'Rank' }).click();
+    const rows = page.getByRole('table', { name: 'Documents, most relevant first' }).locator('tbody tr');
+    await expect.poll(() => rows.count()).toBe(3);
+    const cells = await Promise.all([0, 1, 2].map((index) => rows.nth(index).locator('td').allTextContents()));
+    const scores = cells.map(([score]) => Number(score));
+    expect(scores).toEqual(scores.toSorted((left, right) => right - left));
+    const documents = (await page.getByLabel('Documents', { exact: true }).inputValue()).split('\n');
+    for (const [, line, document] of cells) expect(documents[Number(line) - 1]).toBe(document);
+    expect(await axeFindings(page)).toEqual([]);
     expect(watch.problems()).toEqual([]);
   });
 

@@ -46,6 +46,19 @@ async function onlyWorker(): Promise<WorkerRow | undefined> {
   return data[0];
 }
 
+describe('the first screen of the playground', () => {
+  it('is ready for a model that is online, and names those that are not', async () => {
+    await openView(page, platform.origin, 'playground');
+    expect(await page.getByLabel('Model', { exact: true }).inputValue()).toBe('tiny-llama');
+    expect(await page.getByRole('textbox', { name: 'Message' }).inputValue()).not.toBe('');
+    await page
+      .getByRole('status')
+      .getByText(/^Not online yet: [^,]+ \(text\)\. /)
+      .waitFor();
+    expect(await axeFindings(page)).toEqual([]);
+  });
+});
+
 describe('a worker', () => {
   it('that is drained takes no new jobs until it is resumed', async () => {
     const watch = watchPage(page);

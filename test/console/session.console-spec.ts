@@ -188,3 +188,30 @@ describe('under path prefixes that a proxy strips', () => {
     await heading('Limits').waitFor();
   });
 });
+
+describe('two installations on one host', () => {
+  let other: Platform;
+
+  beforeAll(async () => {
+    other = await startPlatform();
+  });
+
+  afterAll(() => stopConsistently(other));
+
+  it('keep a session each, because browsers send cookies to every port', async () => {
+    for (const { origin, adminKey } of [platform, other]) {
+      await openSignIn(origin);
+      await enterKey(adminKey);
+      await heading('Overview').waitFor();
+    }
+    const watch = watchPage(page);
+    expect(new Set((await context.cookies()).map(({ name }) => name)).size).toBe(2);
+    await openView(page, platform.origin, 'limits');
+    await heading('Limits').waitFor();
+    expect(watch.problems()).toEqual([]);
+    await page.getByRole('button', { name: 'Sign out' }).click();
+    await page.getByText('You have signed out.').waitFor();
+    await openView(page, other.origin, 'billing');
+    await heading('Billing').waitFor();
+  });
+});
