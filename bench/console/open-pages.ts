@@ -3,7 +3,10 @@ import { csrfHeader } from '#accounts';
 /** What each page asks for while it is open and visible, as the views of `apps/console` do. */
 const polledPaths: Record<string, readonly { path: string; everyMs: number }[]> = {
   overview: [{ path: 'api/admin/v1/overview?tz=Europe/Berlin', everyMs: 5_000 }],
-  playground: [{ path: 'api/v1/models?type=text', everyMs: 15_000 }],
+  playground: [
+    { path: 'api/v1/models?type=text', everyMs: 15_000 },
+    { path: 'api/v1/models?type=all', everyMs: 15_000 },
+  ],
   models: [
     { path: 'api/admin/v1/models', everyMs: 5_000 },
     { path: 'api/admin/v1/model_installations?limit=20', everyMs: 5_000 },
