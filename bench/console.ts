@@ -7,10 +7,12 @@ import { PrismaService } from '#platform/prisma';
 import { startPostgres } from '#test/postgres-server';
 import { CpuClock } from './admission/cpu-clock.js';
 import { polledPages, SignedInBrowser } from './console/open-pages.js';
-import { type BenchSubject, machineFacts, medianOf, publish, runInterleaved } from './report.js';
+import { type BenchSubject, machineFacts, medianOf, publish, type Report, runInterleaved } from './report.js';
 import { benchOptions, jsonOption, roundsOption } from './settings.js';
 import { ApiProcess } from './usage/api-process.js';
 import { fillUsage } from './usage/fill-usage.js';
+
+const parts = ['usage', 'pages'];
 
 const options = benchOptions(
   `npm run bench -- console [options]
@@ -19,6 +21,7 @@ Measures the load of the console on an api: sums of usage over a year, each of o
 api while an operator keeps each page open in ten tabs, beside that of the same api without them.`,
   {
     requests: { value: 'N', about: 'requests of the account in the year', default: 1_000_000 },
+    part: { value: 'PART', about: `what is measured: ${parts.join(', ')}`, isRepeated: true, default: parts },
     tabs: { value: 'N', about: 'open pages', default: 10 },
     page: { value: 'PAGE', about: `a page to open: ${polledPages.join(', ')}`, isRepeated: true, default: polledPages },
     seconds: { value: 'N', about: 'seconds of open pages per round', default: 30 },
@@ -95,8 +98,42 @@ async function makeOperator(prisma: PrismaService, adminKey: string): Promise<vo
   await new ModelRegistryService(prisma, noOnlineModels).upsert(manifests);
 }
 
+function refuseUnknown(option: string, given: readonly string[], known: readonly string[]): void {
+  const unknown = given.find((name) => !known.includes(name));
+  if (unknown !== undefined) throw new Error(`${option} ${unknown} is none of ${known.join(', ')}.`);
+}
+
+type Measured = Pick<Report, 'results' | 'ratios'>;
+type OnProgress = (line: string) => void;
+
+const nothing: Measured = { results: [], ratios: [] };
+
+async function measureUsage(reader: Reader, onProgress: OnProgress): Promise<Measured> {
+  const groupings = ['day', 'model', 'key', 'type'];
+  const subjects = groupings.map((groupBy) => yearOf(reader, groupBy));
+  const results = await runInterleaved(subjects, { rounds: options.rounds, warmups: 1, onProgress });
+  const slowest = Math.max(...subjects.map(({ name }) => medianOf(results, name, 'yearMs')));
+  return { results, ratios: [{ name: 'a year of usage, ms', value: slowest, aim: aims.yearMs, isLimit: true }] };
+}
+
+async function measurePages(browser: SignedInBrowser, pid: number, onProgress: OnProgress): Promise<Measured> {
+  const { page, rounds } = options;
+  const subjects = [null, ...page].map((name) => openPages(browser, name, pid));
+  const results = await runInterleaved(subjects, { rounds, warmups: 0, onProgress });
+  const idleShare = medianOf(results, subjectOf(null), 'processorShare');
+  const ratios = page.map((name) => ({
+    name: `processor share of ${subjectOf(name)}`,
+    value: medianOf(results, subjectOf(name), 'processorShare') - idleShare,
+    aim: aims.processorShare,
+    isLimit: true,
+  }));
+  return { results, ratios };
+}
+
 async function main(): Promise<void> {
-  const { requests, tabs, page, seconds, rounds } = options;
+  const { requests, part, tabs, page, seconds, rounds } = options;
+  refuseUnknown('--part', part, parts);
+  refuseUnknown('--page', page, polledPages);
   const startedAt = new Date().toISOString();
   const onProgress = (line: string) => void process.stderr.write(`${line}\n`);
   const server = await startPostgres({ fsync: 'on' });
@@ -113,29 +150,12 @@ async function main(): Promise<void> {
     api = await ApiProcess.start(server.url);
     const { origin } = new URL(api.baseUrl);
     const { pid } = api;
-    const reader = new Reader(origin, adminKey);
+    const usage = part.includes('usage') ? await measureUsage(new Reader(origin, adminKey), onProgress) : nothing;
     const browser = await SignedInBrowser.signIn(origin, adminKey);
-    const groupings = ['day', 'model', 'key', 'type'];
-    const results = [
-      ...(await runInterleaved(
-        groupings.map((groupBy) => yearOf(reader, groupBy)),
-        { rounds, warmups: 1, onProgress },
-      )),
-      ...(await runInterleaved(
-        [null, ...page].map((name) => openPages(browser, name, pid)),
-        { rounds, warmups: 0, onProgress },
-      )),
-    ];
-    const slowest = Math.max(...groupings.map((groupBy) => medianOf(results, `a year by ${groupBy}`, 'yearMs')));
-    const idleShare = medianOf(results, subjectOf(null), 'processorShare');
-    const shares = page.map((name) => ({
-      name: `processor share of ${subjectOf(name)}`,
-      value: medianOf(results, subjectOf(name), 'processorShare') - idleShare,
-      aim: aims.processorShare,
-      isLimit: true,
-    }));
-    const ratios = [{ name: 'a year of usage, ms', value: slowest, aim: aims.yearMs, isLimit: true }, ...shares];
-    const settings = { requests, tabs, page: page.join(', '), seconds, rounds };
+    const pages = part.includes('pages') ? await measurePages(browser, pid, onProgress) : nothing;
+    const results = [...usage.results, ...pages.results];
+    const ratios = [...usage.ratios, ...pages.ratios];
+    const settings = { requests, part: part.join(', '), tabs, page: page.join(', '), seconds, rounds };
     await publish({ bench: 'console', startedAt, machine: machineFacts(), settings, results, ratios }, options.json);
   } finally {
     await api?.close();
