@@ -41,14 +41,17 @@ export class SignedInBrowser {
     return new SignedInBrowser(origin, { cookie, [csrfHeader]: csrf });
   }
 
-  /** Polls like a page in `tabs` tabs, all of them visible, which do not open at once. */
-  async keepOpen({ page, tabs, forMs }: { page: string; tabs: number; forMs: number }): Promise<void> {
+  /**
+   * Polls like a page in so many browsers, which do not open it at once. Tabs of one browser share what one of them loads
+   * (`apps/console/src/api/shared-data.ts`), so they count as one.
+   */
+  async keepOpen({ page, browsers, forMs }: { page: string; browsers: number; forMs: number }): Promise<void> {
     const untilMs = performance.now() + forMs;
     const paths = polledPaths[page];
     if (paths === undefined) throw new Error(`There is no page ${page}; expected ${polledPages.join(', ')}.`);
-    const polls = Array.from({ length: tabs }, (_, index) =>
+    const polls = Array.from({ length: browsers }, (_, index) =>
       paths.map(async ({ path, everyMs }) => {
-        await pause((index * everyMs) / tabs);
+        await pause((index * everyMs) / browsers);
         while (performance.now() < untilMs) {
           await this.read(path);
           await pause(Math.min(everyMs, untilMs - performance.now()));

@@ -4,6 +4,7 @@ import { runCommandLine } from '#test/command-line';
 import { type Platform, startPlatform } from '#test/platform';
 import { stopConsistently } from '#test/stop-consistently';
 import { axeFindings, newContext, openView, phone, scrollsSideways, startBrowser, watchPage } from './browser.js';
+import { chat } from './console-data.js';
 import { PrefixProxy } from './prefix-proxy.js';
 
 /* Signing in and out of the built console, in a real browser. */
@@ -145,6 +146,34 @@ describe('a session', () => {
     }
     await page.getByText('The service does not answer.').waitFor({ state: 'detached' });
     expect(await menu().isVisible()).toBe(true);
+  });
+});
+
+describe('a page in several tabs', () => {
+  it('is loaded by one of them for all', async () => {
+    await openSignIn();
+    await enterKey(platform.adminKey);
+    const tabs = await Promise.all([1, 2, 3].map(() => context.newPage()));
+    await Promise.all([page, ...tabs].map((tab) => openView(tab, platform.origin, 'overview')));
+    const counts = [page, ...tabs].map((tab) => {
+      const count = { requests: 0 };
+      tab.on('request', (request) => {
+        if (request.url().includes('/api/admin/v1/overview')) count.requests += 1;
+      });
+      return count;
+    });
+    const requests = () => counts.map((count) => count.requests).toSorted((left, right) => right - left);
+    await expect.poll(() => requests()[0], { timeout: 60_000 }).toBeGreaterThanOrEqual(4);
+    const [first = 0, ...others] = requests();
+    expect(others.reduce((sum, count) => sum + count, 0)).toBeLessThan(first);
+    // The others show what the one loaded: jobs that ended since.
+    const answered = await chat(platform, 'Hello [[tokens=3]]');
+    expect(answered.status).toBe(200);
+    await platform.closedJobs();
+    for (const tab of [page, ...tabs]) {
+      const figure = tab.locator('main .figure').filter({ hasText: 'Requests, last hour' });
+      await figure.getByRole('link', { name: '1', exact: true }).waitFor();
+    }
   });
 });
 
