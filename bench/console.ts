@@ -1,31 +1,38 @@
+import { AccountsService } from '#accounts';
 import { UsageFoldRepository } from '#billing';
+import { ModelRegistryService, noOnlineModels } from '#model-registry';
+import { bundledManifestFolder, loadManifestFolder } from '#model-registry/manifest';
 import { migrate } from '#platform/migrations';
 import { PrismaService } from '#platform/prisma';
 import { startPostgres } from '#test/postgres-server';
 import { CpuClock } from './admission/cpu-clock.js';
-import { type BenchSubject, machineFacts, medianOf, publish, runInterleaved } from './report.js';
+import { polledPages, SignedInBrowser } from './console/open-pages.js';
+import { type BenchSubject, machineFacts, medianOf, publish, type Report, runInterleaved } from './report.js';
 import { benchOptions, jsonOption, roundsOption } from './settings.js';
 import { ApiProcess } from './usage/api-process.js';
 import { fillUsage } from './usage/fill-usage.js';
+
+const parts = ['usage', 'pages'];
 
 const options = benchOptions(
   `npm run bench -- console [options]
 
 Measures the load of the console on an api: sums of usage over a year, each of other days, and the processor time of the
-api while browsers keep the overview open, beside that of the same api without them.`,
+api while an operator keeps each page open, beside that of the same api without pages. Tabs of one browser share what one
+of them loads, so ten tabs are one subject and ten browsers another one, without a target.`,
   {
     requests: { value: 'N', about: 'requests of the account in the year', default: 1_000_000 },
-    tabs: { value: 'N', about: 'open pages', default: 10 },
+    part: { value: 'PART', about: `what is measured: ${parts.join(', ')}`, isRepeated: true, default: parts },
+    browsers: { value: 'N', about: 'browsers with the page in ten tabs', default: 10 },
+    page: { value: 'PAGE', about: `a page to open: ${polledPages.join(', ')}`, isRepeated: true, default: polledPages },
     seconds: { value: 'N', about: 'seconds of open pages per round', default: 30 },
     rounds: roundsOption,
     json: jsonOption,
   },
 );
 
-/** Targets: a year in 200 ms, and 1 % of a processor for ten open pages. */
+/** Targets: a year in 200 ms, and 1 % of a processor for a page in ten tabs of a browser. */
 const aims = { yearMs: 200, processorShare: 0.01 };
-/** As the page does. */
-const refreshMs = 5_000;
 const yearDays = 365;
 const oneDayMs = 86_400_000;
 
@@ -50,10 +57,6 @@ class Reader {
     return await this.timed(`usage?${range}&tz=Europe/Berlin&groupBy=${groupBy}`);
   }
 
-  async overview(): Promise<number> {
-    return await this.timed('overview?tz=Europe/Berlin');
-  }
-
   private async timed(path: string): Promise<number> {
     const startedMs = performance.now();
     const response = await fetch(`${this.origin}/api/admin/v1/${path}`, {
@@ -70,32 +73,74 @@ function yearOf(reader: Reader, groupBy: string): BenchSubject {
   return { name: `a year by ${groupBy}`, run };
 }
 
-/** Polls like so many open pages, which do not begin at once. */
-function openPages(reader: Reader, tabs: number, pid: number): BenchSubject {
+interface Openness {
+  page: string;
+  browsers: number;
+}
+
+/** No page is open in 0 browsers. */
+function openPages(browser: SignedInBrowser, { page, browsers }: Openness, pid: number): BenchSubject {
   const run = async () => {
     const clock = new CpuClock({ api: pid });
     const startedMs = performance.now();
-    const poll = async (index: number): Promise<void> => {
-      await pause((index * refreshMs) / tabs);
-      while (performance.now() - startedMs < options.seconds * 1_000) {
-        await reader.overview();
-        await pause(refreshMs);
-      }
-    };
-    if (tabs === 0) await pause(options.seconds * 1_000);
-    else await Promise.all(Array.from({ length: tabs }, (_, index) => poll(index)));
+    await browser.keepOpen({ page, browsers, forMs: options.seconds * 1_000 });
     const elapsedMs = performance.now() - startedMs;
     return { processorShare: (clock.elapsedMs().api ?? Number.NaN) / elapsedMs };
   };
-  return { name: `${tabs} open pages`, run };
+  return { name: subjectOf({ page, browsers }), run };
 }
 
-function pause(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, ms));
+function subjectOf({ page, browsers }: Openness): string {
+  return browsers === 0 ? 'no page open' : `${page} in ${browsers === 1 ? 'ten tabs' : `${browsers} browsers`}`;
+}
+
+/** The account becomes that of an operator whose registry has the bundled models, which the pages list. */
+async function makeOperator(prisma: PrismaService, adminKey: string): Promise<void> {
+  const accounts = new AccountsService(prisma);
+  const { accountId } = await accounts.authenticate(adminKey);
+  await accounts.setOperator(accountId, true);
+  const manifests = await loadManifestFolder(bundledManifestFolder());
+  await new ModelRegistryService(prisma, noOnlineModels).upsert(manifests);
+}
+
+function refuseUnknown(option: string, given: readonly string[], known: readonly string[]): void {
+  const unknown = given.find((name) => !known.includes(name));
+  if (unknown !== undefined) throw new Error(`${option} ${unknown} is none of ${known.join(', ')}.`);
+}
+
+type Measured = Pick<Report, 'results' | 'ratios'>;
+type OnProgress = (line: string) => void;
+
+const nothing: Measured = { results: [], ratios: [] };
+
+async function measureUsage(reader: Reader, onProgress: OnProgress): Promise<Measured> {
+  const groupings = ['day', 'model', 'key', 'type'];
+  const subjects = groupings.map((groupBy) => yearOf(reader, groupBy));
+  const results = await runInterleaved(subjects, { rounds: options.rounds, warmups: 1, onProgress });
+  const slowest = Math.max(...subjects.map(({ name }) => medianOf(results, name, 'yearMs')));
+  return { results, ratios: [{ name: 'a year of usage, ms', value: slowest, aim: aims.yearMs, isLimit: true }] };
+}
+
+async function measurePages(browser: SignedInBrowser, pid: number, onProgress: OnProgress): Promise<Measured> {
+  const { page, browsers, rounds } = options;
+  const idle = { page: 'overview', browsers: 0 };
+  const opened = page.flatMap((name) => [1, browsers].map((count) => ({ page: name, browsers: count })));
+  const subjects = [idle, ...opened].map((openness) => openPages(browser, openness, pid));
+  const results = await runInterleaved(subjects, { rounds, warmups: 0, onProgress });
+  const shareOf = (openness: Openness) => medianOf(results, subjectOf(openness), 'processorShare');
+  const ratios = opened.map((openness) => ({
+    name: `processor share of ${subjectOf(openness)}`,
+    value: shareOf(openness) - shareOf(idle),
+    aim: openness.browsers === 1 ? aims.processorShare : null,
+    isLimit: true,
+  }));
+  return { results, ratios };
 }
 
 async function main(): Promise<void> {
-  const { requests, tabs, seconds, rounds } = options;
+  const { requests, part, browsers, page, seconds, rounds } = options;
+  refuseUnknown('--part', part, parts);
+  refuseUnknown('--page', page, polledPages);
   const startedAt = new Date().toISOString();
   const onProgress = (line: string) => void process.stderr.write(`${line}\n`);
   const server = await startPostgres({ fsync: 'on' });
@@ -106,30 +151,18 @@ async function main(): Promise<void> {
     onProgress(`writing ${requests} requests`);
     // Two positions each.
     const { adminKey } = await fillUsage(prisma, 2 * requests, { days: yearDays });
+    await makeOperator(prisma, adminKey);
     onProgress('folding');
     await fold(prisma);
     api = await ApiProcess.start(server.url);
-    const reader = new Reader(new URL(api.baseUrl).origin, adminKey);
-    const groupings = ['day', 'model', 'key', 'type'];
-    const results = [
-      ...(await runInterleaved(
-        groupings.map((groupBy) => yearOf(reader, groupBy)),
-        { rounds, warmups: 1, onProgress },
-      )),
-      ...(await runInterleaved([openPages(reader, 0, api.pid), openPages(reader, tabs, api.pid)], {
-        rounds,
-        warmups: 0,
-        onProgress,
-      })),
-    ];
-    const slowest = Math.max(...groupings.map((groupBy) => medianOf(results, `a year by ${groupBy}`, 'yearMs')));
-    const share =
-      medianOf(results, `${tabs} open pages`, 'processorShare') - medianOf(results, '0 open pages', 'processorShare');
-    const ratios = [
-      { name: 'a year of usage, ms', value: slowest, aim: aims.yearMs, isLimit: true },
-      { name: `processor share of ${tabs} open pages`, value: share, aim: aims.processorShare, isLimit: true },
-    ];
-    const settings = { requests, tabs, seconds, rounds };
+    const { origin } = new URL(api.baseUrl);
+    const { pid } = api;
+    const usage = part.includes('usage') ? await measureUsage(new Reader(origin, adminKey), onProgress) : nothing;
+    const browser = await SignedInBrowser.signIn(origin, adminKey);
+    const pages = part.includes('pages') ? await measurePages(browser, pid, onProgress) : nothing;
+    const results = [...usage.results, ...pages.results];
+    const ratios = [...usage.ratios, ...pages.ratios];
+    const settings = { requests, part: part.join(', '), browsers, page: page.join(', '), seconds, rounds };
     await publish({ bench: 'console', startedAt, machine: machineFacts(), settings, results, ratios }, options.json);
   } finally {
     await api?.close();

@@ -22,7 +22,7 @@ const forbidden = [
   [/\.(spec|int-spec|e2e-spec|models-spec|fault-spec|hosts-spec)\.|\.conformance\.|__fixtures__|(^|\/)fake-/, 'a test'],
   [/\.map$/, 'a source map'],
   [/\.tsx?$/, 'a source'],
-  [/\.(png|jpe?g|gif)$|^(?!dist\/console\/).*\.svg$/, 'an image'],
+  [/\.(png|jpe?g|webp|gif)$|^(?!dist\/console\/).*\.svg$/, 'an image'],
   [/\.(env|key|pem)$|(^|\/)\.npmrc$/, 'a secret'],
 ];
 

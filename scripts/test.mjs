@@ -32,6 +32,7 @@ ${listNames(programs)}`;
 const options = {
   quick: { about: 'shorter fault tests' },
   screenshots: { value: 'DIR', about: 'console: also writes an image of every view there' },
+  documented: { about: 'with --screenshots: only the images that docs/guides/console-views.md shows' },
 };
 const { values, words } = readCommandLine(about, options, {});
 const isQuick = values.quick;
@@ -88,6 +89,7 @@ const env = isQuick ? { SLUICE_TEST_FAULTS: 'quick' } : {};
 if (values.screenshots !== null) {
   env.SLUICE_TEST_SCREENSHOTS = resolve(values.screenshots);
   mkdirSync(env.SLUICE_TEST_SCREENSHOTS, { recursive: true });
+  if (values.documented) env.SLUICE_TEST_SCREENSHOTS_SET = 'documented';
 }
 if (projects.includes('models') || projects.includes('nightly')) {
   env.SLUICE_TEST_HOME = process.env.SLUICE_TEST_HOME ?? join(homedir(), '.cache', 'sluice-test');

@@ -57,8 +57,8 @@ beforeAll(async () => {
     '.npmrc',
   ];
   for (const path of copied) await cp(join(root, path), join(folder, path), { recursive: true });
-  for (const path of [...builtFiles, 'docs/images/node.png', 'apps/api/src/main.ts', 'scripts/start.mjs'])
-    await place(path);
+  const images = ['docs/images/node.png', 'docs/images/console/overview-desktop-light.webp'];
+  for (const path of [...builtFiles, ...images, 'apps/api/src/main.ts', 'scripts/start.mjs']) await place(path);
   const { stdout } = await promisify(execFile)('npm', ['pack', '--dry-run', '--json', '--ignore-scripts'], {
     cwd: folder,
     shell: process.platform === 'win32',
@@ -89,6 +89,7 @@ describe('the npm package', () => {
   it('is checked: what does not belong into it, and what is missing, is found', () => {
     const extra = [
       'docs/images/node.png',
+      'docs/images/console/overview-desktop-light.webp',
       'apps/console/index.html',
       'dist/libs/a.spec.js',
       'dist/apps/api/src/main.js.map',

@@ -36,7 +36,7 @@ function unknownNames(text: string): string[] {
 describe('npm scripts', () => {
   const texts = repositoryFiles.filter(
     (path) =>
-      !/(^|\/)(package-lock\.json|__fixtures__\/.*)$|\.(png|jpg|onnx|wav|pdf)$/.test(path) &&
+      !/(^|\/)(package-lock\.json|__fixtures__\/.*)$|\.(png|jpg|webp|onnx|wav|pdf)$/.test(path) &&
       path !== 'test/architecture/npm-scripts.spec.ts',
   );
 

@@ -75,7 +75,7 @@ describe('dependencies', () => {
 });
 
 describe('tracked files', () => {
-  const binary = /\.(onnx|bin|png|jpe?g|gz|tgz|woff2?)$/;
+  const binary = /\.(onnx|bin|png|jpe?g|webp|gz|tgz|woff2?)$/;
   const texts = repositoryFiles.filter((path) => path !== 'package-lock.json' && !binary.test(path));
   const violations = (pattern: RegExp, paths = texts) => paths.filter((path) => pattern.test(readText(path)));
 

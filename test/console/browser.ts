@@ -3,12 +3,15 @@ import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core';
 
+/** Options of a browser whose microphone hears beeps, and whose user allows it. */
+export const fakeMicrophone = ['--use-fake-device-for-media-stream', '--use-fake-ui-for-media-stream'];
+
 /** Starts a headless browser that reaches this machine only. Throws unless Debian's chromium is on the PATH. */
-export async function startBrowser(): Promise<Browser> {
+export async function startBrowser(options: readonly string[] = []): Promise<Browser> {
   const { status, stdout } = spawnSync('which', ['chromium'], { encoding: 'utf8' });
   if (status !== 0) throw new Error('There is no chromium on the PATH (Debian: apt-get install chromium).');
   const args = ['--no-sandbox', '--disable-dev-shm-usage', '--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1'];
-  return chromium.launch({ executablePath: stdout.trim(), args });
+  return chromium.launch({ executablePath: stdout.trim(), args: [...args, ...options] });
 }
 
 export const desktop = { width: 1280, height: 900 };

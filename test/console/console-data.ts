@@ -2,8 +2,10 @@ import { AccountsService } from '#accounts';
 import { LedgerService } from '#billing';
 import {
   bundledCharacterFolder,
+  CharacterDocuments,
   CharactersRepository,
   CharactersService,
+  DocumentsRepository,
   loadCharacterFolder,
   ReviewsRepository,
 } from '#characters';
@@ -43,6 +45,23 @@ export async function addHostileCharacter(platform: Platform): Promise<void> {
     await characters.add({ ...first, ...texts, slug: 'hostile', modelId: 'tiny-llama' });
     const review = { accountId: null, rating: 4, message: hostile, username: hostile, locale: 'en' };
     await characters.review('hostile', review);
+  });
+}
+
+/** Gives the hostile character a document of a hostile name. */
+export async function addHostileDocument(platform: Platform): Promise<void> {
+  await withPrisma(platform, async (prisma) => {
+    const found = await new CharactersRepository(prisma).find('hostile');
+    if (found === null) throw new Error('there is no hostile character');
+    await new CharacterDocuments(new DocumentsRepository(prisma)).replace(
+      found,
+      [{ name: `${hostile}.txt`, bytes: Buffer.from('A passage.') }],
+      {
+        modelId: 'tiny-bert',
+        textOf: async ({ bytes }) => bytes.toString(),
+        embed: async (texts) => texts.map(() => [1, 0, 0]),
+      },
+    );
   });
 }
 

@@ -48,9 +48,11 @@ async function openForm(): Promise<void> {
   await page.getByLabel('Reference').waitFor();
 }
 
-async function add(reference: string, { id = '', isPlaced = true } = {}): Promise<void> {
+async function add(reference: string, { id = '', purpose = '', pooling = '', isPlaced = true } = {}): Promise<void> {
   await page.getByLabel('Reference').fill(reference);
   await page.getByLabel('Model id').fill(id);
+  await page.getByLabel('Purpose').selectOption(purpose);
+  await page.getByLabel('Pooling').selectOption(pooling);
   if (!isPlaced) await page.getByLabel('Serve it in the pool').selectOption('');
   await page.getByRole('button', { name: 'Add model' }).click();
 }
@@ -69,6 +71,19 @@ describe('adding a model', () => {
     await installation('own-llama').getByText('installed', { exact: true }).waitFor();
     await registered('own-llama').getByText('online', { exact: true }).waitFor();
     expect(await page.evaluate<boolean>('window.sameDocument')).toBe(true);
+    expect(watch.problems()).toEqual([]);
+  });
+
+  it('serves a decoder for the purpose and with the pooling that were chosen', async () => {
+    const watch = watchPage(page);
+    await openForm();
+    await add('./tiny', { id: 'own-vectors', purpose: 'embedding', pooling: 'mean' });
+    await registered('own-vectors').getByText('online', { exact: true }).waitFor();
+    expect(await registered('own-vectors').getByRole('cell', { name: 'embedding', exact: true }).count()).toBe(1);
+    const [row] = await platform.query<{ options: object }>(
+      `SELECT manifest #> '{converter,options}' AS options FROM models WHERE id = 'own-vectors'`,
+    );
+    expect(row?.options).toMatchObject({ purpose: 'embedding', pooling: 'mean' });
     expect(watch.problems()).toEqual([]);
   });
 

@@ -4,6 +4,7 @@ import { runCommandLine } from '#test/command-line';
 import { type Platform, startPlatform } from '#test/platform';
 import { stopConsistently } from '#test/stop-consistently';
 import { axeFindings, newContext, openView, phone, scrollsSideways, startBrowser, watchPage } from './browser.js';
+import { chat } from './console-data.js';
 import { PrefixProxy } from './prefix-proxy.js';
 
 /* Signing in and out of the built console, in a real browser. */
@@ -148,6 +149,34 @@ describe('a session', () => {
   });
 });
 
+describe('a page in several tabs', () => {
+  it('is loaded by one of them for all', async () => {
+    await openSignIn();
+    await enterKey(platform.adminKey);
+    const tabs = await Promise.all([1, 2, 3].map(() => context.newPage()));
+    await Promise.all([page, ...tabs].map((tab) => openView(tab, platform.origin, 'overview')));
+    const counts = [page, ...tabs].map((tab) => {
+      const count = { requests: 0 };
+      tab.on('request', (request) => {
+        if (request.url().includes('/api/admin/v1/overview')) count.requests += 1;
+      });
+      return count;
+    });
+    const requests = () => counts.map((count) => count.requests).toSorted((left, right) => right - left);
+    await expect.poll(() => requests()[0], { timeout: 60_000 }).toBeGreaterThanOrEqual(4);
+    const [first = 0, ...others] = requests();
+    expect(others.reduce((sum, count) => sum + count, 0)).toBeLessThan(first);
+    // The others show what the one loaded: jobs that ended since.
+    const answered = await chat(platform, 'Hello [[tokens=3]]');
+    expect(answered.status).toBe(200);
+    await platform.closedJobs();
+    for (const tab of [page, ...tabs]) {
+      const figure = tab.locator('main .figure').filter({ hasText: 'Requests, last hour' });
+      await figure.getByRole('link', { name: '1', exact: true }).waitFor();
+    }
+  });
+});
+
 describe('under path prefixes that a proxy strips', () => {
   const prefixes = ['/one', '/some/deep-path'];
   let proxy: PrefixProxy;
@@ -186,5 +215,32 @@ describe('under path prefixes that a proxy strips', () => {
     await page.getByText('You have signed out.').waitFor();
     await openView(page, `${proxy.origin}${prefixes[0]}`, 'limits');
     await heading('Limits').waitFor();
+  });
+});
+
+describe('two installations on one host', () => {
+  let other: Platform;
+
+  beforeAll(async () => {
+    other = await startPlatform();
+  });
+
+  afterAll(() => stopConsistently(other));
+
+  it('keep a session each, because browsers send cookies to every port', async () => {
+    for (const { origin, adminKey } of [platform, other]) {
+      await openSignIn(origin);
+      await enterKey(adminKey);
+      await heading('Overview').waitFor();
+    }
+    const watch = watchPage(page);
+    expect(new Set((await context.cookies()).map(({ name }) => name)).size).toBe(2);
+    await openView(page, platform.origin, 'limits');
+    await heading('Limits').waitFor();
+    expect(watch.problems()).toEqual([]);
+    await page.getByRole('button', { name: 'Sign out' }).click();
+    await page.getByText('You have signed out.').waitFor();
+    await openView(page, other.origin, 'billing');
+    await heading('Billing').waitFor();
   });
 });

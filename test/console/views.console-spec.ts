@@ -1,4 +1,3 @@
-import { join } from 'node:path';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Platform, startPlatform } from '#test/platform';
@@ -16,12 +15,10 @@ import {
   watchPage,
 } from './browser.js';
 import { addHostileCharacter, addTenant, addTraffic, chat, getJson, hostile } from './console-data.js';
+import { hasScreenshots, takeScreenshot } from './screenshots.js';
 import { entries, views } from './views.js';
 
 /* Every view of the built console in a real browser, on a platform with traffic. */
-
-/** Images of the views are written here: `npm test -- console --screenshots <folder>`. */
-const screenshots = process.env.SLUICE_TEST_SCREENSHOTS;
 
 let platform: Platform;
 let browser: Browser;
@@ -56,14 +53,6 @@ async function withPage<Result>(
   }
 }
 
-async function takeScreenshot(page: Page, name: string, look: string): Promise<void> {
-  if (screenshots === undefined) return;
-  await page.screenshot({
-    path: join(screenshots, `${name.replaceAll(/[^a-z-]+/g, '-')}-${look}.png`),
-    fullPage: true,
-  });
-}
-
 describe('for an operator', () => {
   const places = [...views.map(({ place }) => place), ...entries, 'requests/newest'];
   let context: BrowserContext;
@@ -91,7 +80,7 @@ describe('for an operator', () => {
     await page.emulateMedia({ colorScheme: 'dark' });
     expect(await axeFindings(page, colorRules)).toEqual([]);
     await takeScreenshot(page, name, 'phone-dark');
-    if (screenshots !== undefined) await page.setViewportSize(desktop);
+    if (hasScreenshots) await page.setViewportSize(desktop);
     await takeScreenshot(page, name, 'desktop-dark');
     expect(await page.evaluate('window.taken')).toBeUndefined();
     expect(watch.problems()).toEqual([]);

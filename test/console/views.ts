@@ -25,3 +25,21 @@ export const entries: readonly string[] = [
   'usage?range=30d&groupBy=key',
   'no-such-view',
 ];
+
+/** How an image of a view was taken: the screen and the theme. */
+export type Look = 'desktop-light' | 'desktop-dark' | 'phone-light' | 'phone-dark';
+
+/** The images that `docs/guides/console-views.md` shows, by view. */
+export const documentedLooks: Readonly<Record<string, readonly Look[]>> = {
+  overview: ['desktop-light', 'desktop-dark', 'phone-light', 'phone-dark'],
+  playground: ['desktop-light', 'desktop-dark', 'phone-light', 'phone-dark'],
+  models: ['desktop-light', 'phone-dark'],
+  'api-keys': ['desktop-light', 'phone-dark'],
+  usage: ['desktop-light', 'desktop-dark', 'phone-light', 'phone-dark'],
+  requests: ['desktop-light', 'phone-dark'],
+  queue: ['desktop-light', 'phone-dark'],
+  billing: ['desktop-light', 'phone-dark'],
+  limits: ['desktop-light', 'phone-dark'],
+  characters: ['desktop-light', 'phone-dark'],
+  health: ['desktop-light', 'phone-dark'],
+};

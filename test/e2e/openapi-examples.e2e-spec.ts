@@ -199,7 +199,9 @@ function imageFile(base64: string): Blob {
 
 function addressOf(method: string, path: string): string {
   const base = document.paths[path]?.[method]?.servers?.[0]?.url ?? '/api/v1';
-  return `${platform.origin}${base}${path.replace('{network}', 'ethereum-mainnet').replace('{id}', 'stories-15m')}`;
+  const named = { '{network}': 'ethereum-mainnet', '{id}': 'stories-15m', '{slug}': 'night-porter' };
+  const filled = Object.entries(named).reduce((text, [name, value]) => text.replace(name, value), path);
+  return `${platform.origin}${base}${filled}`;
 }
 
 async function send(example: Example): Promise<{ status: number; text: string; isJson: boolean }> {

@@ -274,6 +274,52 @@ describe('the Admin API', () => {
     await prisma.$executeRaw`DELETE FROM jobs WHERE request_id = 'late-TST'`;
   });
 
+  it('shows the payments of wallets to their account only', async () => {
+    const { accountId } = await new AccountsService(prisma).authenticate(tenantKey);
+    await prisma.$executeRaw`
+      INSERT INTO top_ups (network, payer, payment_key, payload_hash, fingerprint, state, amount_nano, posted_nano,
+                           account_id, valid_until, next_look_at)
+      VALUES ('eip155:8453', '0xpayer', 'key', 'hash', 'print', 'pending', 5000000000, 0, ${accountId}::uuid, now(), NULL)`;
+    const topUpsOf = async (key: string) =>
+      (await call('/api/admin/v1/billing', { headers: { authorization: `Bearer ${key}` } })).body['topUps'];
+    const paid = { state: 'pending', network: 'eip155:8453', amount: '5.000000000', credited: '0.000000000' };
+    expect(await topUpsOf(tenantKey)).toEqual([expect.objectContaining(paid)]);
+    expect(await topUpsOf(keys.adminKey)).toEqual([]);
+  });
+
+  it('lets operators write, review and remove characters, and nobody else', async () => {
+    const path = '/api/admin/v1/characters/night-porter';
+    const own = { authorization: `Bearer ${keys.adminKey}` };
+    const definition = { name: 'Night porter', systemPrompt: 'Be brief.', tags: ['hotel'], model: 'default' };
+    for (const key of [tenantKey, keys.inferenceKey]) {
+      const headers = { authorization: `Bearer ${key}` };
+      expect((await call(path, { method: 'POST', payload: definition, headers })).status).toBe(403);
+      expect((await call(path, { headers })).status).toBe(403);
+    }
+    expect((await call(path, { headers: own })).status).toBe(404);
+    const saved = await call(path, { method: 'POST', payload: definition, headers: own });
+    expect(saved.body).toMatchObject({ ...definition, slug: 'night-porter', documents: { model: null, data: [] } });
+    const blank = await call(path, { method: 'POST', payload: { ...definition, name: ' ' }, headers: own });
+    expect([blank.status, JSON.stringify(blank.body)]).toEqual([
+      400,
+      expect.stringContaining('name must not be blank'),
+    ]);
+    const reviewed = await call(`${path}/reviews`, { method: 'POST', payload: { rating: 4 }, headers: own });
+    expect(reviewed.status).toBe(204);
+    const shown = await call('/api/v1/characters/night-porter', { headers: own });
+    expect(shown.body['data']).toMatchObject({ name: 'Night porter', stats: { averageRating: 4, ratingCount: 1 } });
+    expect(JSON.stringify(shown.body)).not.toContain('Be brief.');
+    const wrongSlug = await call('/api/admin/v1/characters/Night%20porter', {
+      method: 'POST',
+      payload: definition,
+      headers: own,
+    });
+    expect([wrongSlug.status, JSON.stringify(wrongSlug.body)]).toEqual([400, expect.stringContaining('slug may hold')]);
+    expect((await call(`${path}/documents`, { method: 'DELETE', headers: own })).body).toEqual({ removed: 0 });
+    expect((await call(path, { method: 'DELETE', headers: own })).status).toBe(204);
+    expect((await call(path, { method: 'DELETE', headers: own })).status).toBe(404);
+  });
+
   it('is in the OpenAPI document', async () => {
     const { body } = await call('/api/v1/openapi.json');
     const paths = body['paths'] as Record<string, Record<string, { servers?: object }>>;

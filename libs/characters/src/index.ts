@@ -13,6 +13,6 @@ export {
 } from './documents/character-documents.service.js';
 export { splitIntoPassages } from './documents/passages.js';
 export { DocumentsRepository, type FoundPassage } from './documents/documents.repository.js';
-export { characterFields, formatCharacterFile, parseCharacterFile } from './files/character-file.js';
+export { characterFields, formatCharacterFile, parseCharacterFile, readCharacter } from './files/character-file.js';
 export { bundledCharacterFolder, loadCharacterFolder } from './files/character-folder.js';
 export { ReviewsRepository } from './reviews.repository.js';

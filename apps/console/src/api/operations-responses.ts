@@ -55,6 +55,18 @@ export interface BillingResponse {
   balances: { usd: string; bundled: string; diem: string | null; diemAllowance: string | null };
   reserved: string;
   entries: Page<BillingEntry>;
+  topUps: TopUpRow[];
+}
+
+export interface TopUpRow {
+  id: string;
+  at: string;
+  state: string;
+  network: string;
+  amount: string;
+  credited: string;
+  transaction: string | null;
+  message: string | null;
 }
 
 export interface BillingEntry {

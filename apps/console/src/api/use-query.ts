@@ -1,6 +1,7 @@
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
 import { getJson, type RequestOptions } from './client.js';
 import { RequestError } from './request-error.js';
+import { onSharedData, shareData } from './shared-data.js';
 
 export interface Query<Data> {
   /** The last response; stays while a later request runs or fails. */
@@ -31,7 +32,7 @@ export function useQuery<Data>(path: string | null, { query, refreshMs }: QueryO
 
   useEffect(() => {
     if (path === null) return undefined;
-    const loop = startLoop<Data>(path, query, refreshMs, (change) =>
+    const loop = startLoop<Data>({ key, path, query, refreshMs }, (change) =>
       setState((previous) => ({ key, result: change(previous.key === key ? previous.result : initial) })),
     );
     load.current = loop.run;
@@ -45,11 +46,17 @@ export function useQuery<Data>(path: string | null, { query, refreshMs }: QueryO
   return { ...result, reload: useCallback(() => load.current(), []) };
 }
 
-/** Loads at once, again after `refreshMs`, and when a hidden page becomes visible. */
+interface Loop extends QueryOptions {
+  key: string;
+  path: string;
+}
+
+/**
+ * Loads at once, again after `refreshMs`, and when a hidden page becomes visible. Tabs of one browser that show the same
+ * share what one of them loads, so that ten cost as much as one.
+ */
 function startLoop<Data>(
-  path: string,
-  query: RequestOptions['query'],
-  refreshMs: number | undefined,
+  { key, path, query, refreshMs }: Loop,
   setResult: (change: (previous: Result<Data>) => Result<Data>) => void,
 ): { run(): void; end(): void } {
   let timer: ReturnType<typeof setTimeout> | undefined;
@@ -65,6 +72,7 @@ function startLoop<Data>(
         (data) => {
           if (signal.aborted) return;
           setResult(() => ({ data, error: null, isLoading: false, loadedAt: new Date() }));
+          if (refreshMs !== undefined) shareData(key, data);
         },
         (error: unknown) => {
           if (signal.aborted) return;
@@ -72,7 +80,10 @@ function startLoop<Data>(
         },
       )
       .finally(() => {
-        if (refreshMs !== undefined && !signal.aborted) timer = setTimeout(runIfVisible, refreshMs);
+        if (refreshMs === undefined || signal.aborted) return;
+        // Another tab may have answered meanwhile, and set it.
+        clearTimeout(timer);
+        timer = setTimeout(runIfVisible, refreshMs);
       });
   };
   const runIfVisible = (): void => {
@@ -82,12 +93,23 @@ function startLoop<Data>(
     if (refreshMs !== undefined) runIfVisible();
   };
 
+  const stopListening =
+    refreshMs === undefined
+      ? () => undefined
+      : onSharedData(key, (data) => {
+          clearTimeout(timer);
+          setResult(() => ({ data: data as Data, error: null, isLoading: false, loadedAt: new Date() }));
+          // Later than the tab that loaded it, which therefore stays the one that loads; not all at once if it closes.
+          timer = setTimeout(runIfVisible, refreshMs * (1.3 + Math.random() / 2));
+        });
+
   document.addEventListener('visibilitychange', onVisibility);
   run();
   return {
     run,
     end: () => {
       clearTimeout(timer);
+      stopListening();
       controller.abort();
       document.removeEventListener('visibilitychange', onVisibility);
     },

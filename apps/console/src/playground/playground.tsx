@@ -5,6 +5,8 @@ import { Speech } from './audio/speech.js';
 import { Transcription } from './audio/transcription.js';
 import { Chat } from './chat/chat.js';
 import { Images } from './images/images.js';
+import { useModels } from './models.js';
+import { stillComing } from './still-coming.js';
 import { Jobs } from './jobs/jobs.js';
 import { Embeddings } from './vectors/embeddings.js';
 import { Rerank } from './vectors/rerank.js';
@@ -33,7 +35,19 @@ export function Playground({ place: { entry, filters } }: ViewProps): JSX.Elemen
           </PlaceLink>
         ))}
       </nav>
+      <Coming />
       <current.component />
     </>
+  );
+}
+
+/** Says which models are on their way, so that a first look does not take a part for the whole. */
+function Coming(): JSX.Element | null {
+  const { data } = useModels('all');
+  const text = stillComing(data ?? []);
+  return text === null ? null : (
+    <p class="weak" role="status">
+      {text}
+    </p>
   );
 }

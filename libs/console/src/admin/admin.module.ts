@@ -1,9 +1,12 @@
 import { Module } from '@nestjs/common';
 import { BillingModule } from '#billing/nest';
+import { CharactersModule } from '#characters/nest';
 import { JobsModule } from '#jobs/nest';
 import { InstallationRepository } from '#model-registry/installations';
 import { ModelRegistryModule } from '#model-registry/nest';
+import { AccountTopUps } from '#payments';
 import { AdminBillingController } from './billing/billing.controller.js';
+import { AdminCharactersController } from './characters/characters.controller.js';
 import { AlertsService } from './health/alerts.service.js';
 import { AdminHealthController } from './health/health.controller.js';
 import { InstallationsController } from './installations/installations.controller.js';
@@ -18,7 +21,7 @@ import { UsageController } from './usage/usage.controller.js';
 
 /** The routes under `/api/admin/v1`, which the console reads. The process provides `Readiness`. */
 @Module({
-  imports: [BillingModule, JobsModule, ModelRegistryModule],
+  imports: [BillingModule, CharactersModule, JobsModule, ModelRegistryModule],
   controllers: [
     OverviewController,
     UsageController,
@@ -27,6 +30,7 @@ import { UsageController } from './usage/usage.controller.js';
     InstallationsController,
     AdminBillingController,
     AdminHealthController,
+    AdminCharactersController,
   ],
   providers: [
     OverviewService,
@@ -34,6 +38,7 @@ import { UsageController } from './usage/usage.controller.js';
     ModelsService,
     AlertsService,
     InstallationRepository,
+    AccountTopUps,
     InstallationsService,
   ],
 })

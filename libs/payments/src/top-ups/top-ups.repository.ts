@@ -96,6 +96,12 @@ export class TopUpsRepository {
       SELECT ${columns} FROM top_ups WHERE ${search}::text IS NULL OR ${found} ORDER BY created_at DESC, id LIMIT ${limit}`;
   }
 
+  /** The top-ups of an account, newest first. */
+  async ofAccount(accountId: string, limit: number): Promise<TopUp[]> {
+    return this.queries.$queryRaw<TopUp[]>`
+      SELECT ${columns} FROM top_ups WHERE account_id = ${accountId}::uuid ORDER BY created_at DESC, id LIMIT ${limit}`;
+  }
+
   /** Rows of the last day, and all that are not ended. */
   async counts(): Promise<TopUpCount[]> {
     return this.queries.$queryRaw<TopUpCount[]>`

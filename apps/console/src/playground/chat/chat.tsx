@@ -46,7 +46,7 @@ function ChatWith({ models }: { models: Model[] }): JSX.Element {
     <>
       {!models.some(isOnline) && (
         <p class="notice notice-warning" role="status">
-          No text model is online yet. A model that is being downloaded or loaded appears here by itself.
+          No text model is online yet. The first one appears here by itself.
         </p>
       )}
       <SettingsPanel settings={settings} change={(changes) => setSettings({ ...settings, ...changes })} />

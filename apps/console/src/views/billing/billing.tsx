@@ -1,7 +1,8 @@
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
-import type { BillingEntry, BillingResponse } from '../../api/operations-responses.js';
+import type { BillingEntry, BillingResponse, TopUpRow } from '../../api/operations-responses.js';
 import { useQuery } from '../../api/use-query.js';
+import { Badge } from '../../components/badge.js';
 import { Figure, Figures } from '../../components/figure.js';
 import { PlaceLink } from '../../components/place-link.js';
 import { Paging } from '../../components/paging.js';
@@ -12,7 +13,7 @@ import { formatMoney, parseNanos } from '../../format/money.js';
 
 const refreshMs = 30_000;
 
-/** Balances, reservations and the entries of the ledger. */
+/** Balances, reservations, payments of wallets and the entries of the ledger. */
 export function Billing(): JSX.Element {
   const [cursors, setCursors] = useState<string[]>([]);
   const cursor = cursors.at(-1);
@@ -22,7 +23,7 @@ export function Billing(): JSX.Element {
   });
   return (
     <QueryView query={billing}>
-      {({ balances, reserved, entries }) => (
+      {({ balances, reserved, entries, topUps }) => (
         <>
           <Figures>
             <Figure label="Balance in USD" value={formatMoney(balances.usd)} />
@@ -36,6 +37,15 @@ export function Billing(): JSX.Element {
             )}
             <Figure label="Reserved for open requests" value={formatMoney(reserved)} />
           </Figures>
+          {topUps.length > 0 && (
+            <Table
+              caption="Payments of wallets, the latest"
+              rows={topUps}
+              rowKey={({ id }) => id}
+              empty="None."
+              columns={topUpColumns}
+            />
+          )}
           <Table
             caption="Entries, newest first"
             rows={entries.data}
@@ -49,6 +59,26 @@ export function Billing(): JSX.Element {
     </QueryView>
   );
 }
+
+const topUpColumns: Column<TopUpRow>[] = [
+  { title: 'Time', cell: ({ at }) => <Time at={at} />, sort: ({ at }) => at },
+  { title: 'State', cell: ({ state }) => <Badge state={state} />, sort: ({ state }) => state },
+  { title: 'Network', cell: ({ network }) => network, sort: ({ network }) => network },
+  {
+    title: 'Paid',
+    cell: ({ amount }) => formatMoney(amount),
+    sort: ({ amount }) => parseNanos(amount),
+    isNumber: true,
+  },
+  {
+    title: 'Credited',
+    cell: ({ credited }) => formatMoney(credited),
+    sort: ({ credited }) => parseNanos(credited),
+    isNumber: true,
+  },
+  { title: 'Transaction', cell: ({ transaction }) => (transaction === null ? '–' : <code>{transaction}</code>) },
+  { title: 'Note', cell: ({ message }) => message ?? '–' },
+];
 
 const columns: Column<BillingEntry>[] = [
   { title: 'Time', cell: ({ at }) => <Time at={at} />, sort: ({ at }) => at },

@@ -1,25 +1,40 @@
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
-import { useQuery } from '../../api/use-query.js';
+import { type Query, useQuery } from '../../api/use-query.js';
 import { CopyButton } from '../../components/copy-button.js';
 import { PlaceLink } from '../../components/place-link.js';
 import { QueryView } from '../../components/states.js';
 import { Table } from '../../components/table.js';
 import { Time } from '../../components/time.js';
 import { formatTime } from '../../format/time.js';
+import { goTo } from '../../routing/use-place.js';
 import type { Character, ReviewPage } from './character-responses.js';
+import { OperatedCharacter } from './operated-character.js';
 
 /** One character with its reviews. */
-export function CharacterPage({ slug }: { slug: string }): JSX.Element {
+export function CharacterPage({ slug, isOperator }: { slug: string; isOperator: boolean }): JSX.Element {
   const path = `api/v1/characters/${encodeURIComponent(slug)}`;
   const character = useQuery<{ data: Character }>(path);
+  const [page, setPage] = useState(1);
+  const reviews = useQuery<ReviewPage>(`${path}/reviews`, { query: { page } });
+  const reload = (): void => {
+    character.reload();
+    reviews.reload();
+  };
   return (
     <>
       <p>
         <PlaceLink view="characters">All characters</PlaceLink>
       </p>
       <QueryView query={character}>{({ data }) => <CharacterFacts character={data} />}</QueryView>
-      <Reviews path={`${path}/reviews`} />
+      {isOperator && character.data !== null && (
+        <OperatedCharacter
+          slug={slug}
+          onChanged={reload}
+          onRemoved={() => goTo({ view: 'characters', entry: null, filters: {} })}
+        />
+      )}
+      <Reviews reviews={reviews} page={page} setPage={setPage} />
     </>
   );
 }
@@ -54,9 +69,13 @@ function CharacterFacts({ character }: { character: Character }): JSX.Element {
   );
 }
 
-function Reviews({ path }: { path: string }): JSX.Element {
-  const [page, setPage] = useState(1);
-  const reviews = useQuery<ReviewPage>(path, { query: { page } });
+interface ReviewsProps {
+  reviews: Query<ReviewPage>;
+  page: number;
+  setPage: (page: number) => void;
+}
+
+function Reviews({ reviews, page, setPage }: ReviewsProps): JSX.Element {
   return (
     <QueryView query={reviews}>
       {({ data, pagination }) => (

@@ -28,3 +28,21 @@ export interface ReviewPage {
   data: Review[];
   pagination: { page: number; totalPages: number; total: number };
 }
+
+/** A character with what only operators see, of `api/admin/v1/characters/{slug}`. */
+export interface AdminCharacter {
+  slug: string;
+  name: string;
+  description: string | null;
+  systemPrompt: string;
+  greeting: string | null;
+  model: string;
+  tags: string[];
+  author: string;
+  adult: boolean;
+  featured: boolean;
+  webAccess: boolean;
+  photoUrl: string | null;
+  shareUrl: string | null;
+  documents: { model: string | null; data: { name: string; passages: number }[] };
+}

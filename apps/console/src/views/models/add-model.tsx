@@ -14,6 +14,8 @@ import {
   installRequestOf,
   kindsOf,
   optionText,
+  poolingOptions,
+  purposeOptions,
   weightOptions,
 } from './install-form.js';
 
@@ -157,6 +159,20 @@ function ReferenceFields({
         value={form.weights}
         onChange={(weights) => change({ weights })}
         options={weightOptions}
+      />
+      <SelectField
+        label="Purpose"
+        value={form.purpose}
+        onChange={(purpose) => change({ purpose })}
+        options={purposeOptions}
+        hint="Of a decoder"
+      />
+      <SelectField
+        label="Pooling"
+        value={form.pooling}
+        onChange={(pooling) => change({ pooling })}
+        options={poolingOptions}
+        hint="Of an embedding model"
       />
     </>
   );

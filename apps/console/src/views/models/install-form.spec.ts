@@ -26,8 +26,13 @@ describe('the form that adds a model', () => {
     expect(installRequestOf({ ...form, id: '', weights: '' }, '')).toEqual({ reference: 'hf:owner/name' });
   });
 
+  it('sends what a decoder is for and how it pools', () => {
+    const form = { ...emptyInstallForm, reference: './tiny', purpose: 'embedding', pooling: 'last' };
+    expect(installRequestOf(form, '')).toEqual({ reference: './tiny', purpose: 'embedding', pooling: 'last' });
+  });
+
   it('sends only the id of a model of the catalog', () => {
-    const form = { ...emptyInstallForm, chosen: 'qwen3-4b', reference: 'hf:owner/name', id: 'own' };
+    const form = { ...emptyInstallForm, chosen: 'qwen3-4b', reference: 'hf:owner/name', id: 'own', purpose: 'text' };
     expect(installRequestOf(form, 'local')).toEqual({ reference: 'qwen3-4b', pool: 'local' });
   });
 

@@ -9,11 +9,17 @@ export interface InstallForm {
   reference: string;
   id: string;
   weights: string;
+  /** Empty: what the files of the model say; so is `pooling`. */
+  purpose: string;
+  pooling: string;
   /** Null until it was chosen; empty: it is not placed. */
   pool: string | null;
 }
 
-export const emptyInstallForm: InstallForm = { kind: '', chosen: '', reference: '', id: '', weights: '', pool: null };
+export const emptyInstallForm: InstallForm = {
+  ...{ kind: '', chosen: '', reference: '', id: '', weights: '', purpose: '', pooling: '' },
+  pool: null,
+};
 
 export const weightOptions: readonly (readonly [string, string])[] = [
   ['', 'As in the file'],
@@ -23,9 +29,25 @@ export const weightOptions: readonly (readonly [string, string])[] = [
   ['float32', 'float32'],
 ];
 
+export const purposeOptions: readonly (readonly [string, string])[] = [
+  ['', 'As its files say'],
+  ['text', 'text'],
+  ['embedding', 'embedding'],
+  ['rerank', 'rerank'],
+];
+
+export const poolingOptions: readonly (readonly [string, string])[] = [
+  ['', 'As its files say'],
+  ['mean', 'mean'],
+  ['cls', 'cls'],
+  ['last', 'last'],
+  ['max', 'max'],
+];
+
 /** The body of `POST model_installations`. Fields that are empty are left out. */
 export function installRequestOf(form: InstallForm, pool: string): Record<string, string> {
-  const draftFields = form.chosen === '' ? { id: form.id.trim(), weights: form.weights } : {};
+  const { id, weights, purpose, pooling } = form;
+  const draftFields = form.chosen === '' ? { id: id.trim(), weights, purpose, pooling } : {};
   const fields = { reference: form.chosen === '' ? form.reference.trim() : form.chosen, ...draftFields, pool };
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== ''));
 }

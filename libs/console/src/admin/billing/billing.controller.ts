@@ -1,18 +1,26 @@
 import { applyDecorators, Controller, Get, Query } from '@nestjs/common';
 import { type AccountBalance, type EntryPosition, LedgerService, type PlacedLine } from '#billing';
 import { formatNanos } from '#common';
+import { AccountTopUps, type TopUp } from '#payments';
 import { Access, ApiRoute, type DocumentedRoute, Exchange, type HttpExchange } from '#platform/http';
 import { adminErrors, adminRoute, PageQuery } from '../admin.document.js';
 import { isMoment, pageOf, readCursor, readLimit, writeCursor } from '../admin-query.js';
-import { type AdminBalancesResponse, AdminBillingResponse, type AdminEntryResponse } from './billing.response.js';
+import {
+  type AdminBalancesResponse,
+  AdminBillingResponse,
+  type AdminEntryResponse,
+  type AdminTopUpResponse,
+} from './billing.response.js';
 
 const decimals = 9;
+const shownTopUps = 20;
 
 const document: DocumentedRoute = {
   ...adminRoute,
   operationId: 'getAdminBilling',
   summary: 'Show balances and the entries of the ledger',
-  description: 'What the account can spend, what open requests have reserved, and every entry, newest first.',
+  description:
+    'What the account can spend, what open requests have reserved, its top-ups, and every entry, newest first.',
   responses: { 200: { json: AdminBillingResponse } },
   errors: [...adminErrors, 504],
 };
@@ -21,7 +29,10 @@ const BillingRoute = (): MethodDecorator => applyDecorators(ApiRoute(document), 
 
 @Controller('billing')
 export class AdminBillingController {
-  constructor(private readonly ledger: LedgerService) {}
+  constructor(
+    private readonly ledger: LedgerService,
+    private readonly topUps: AccountTopUps,
+  ) {}
 
   @Get()
   @Access('admin')
@@ -36,6 +47,7 @@ export class AdminBillingController {
       balances: presentBalances(balance),
       reserved: formatNanos(balance.heldNano, decimals),
       entries: { data: rows.map(presentEntry), nextCursor },
+      topUps: (await this.topUps.latest(caller.accountId, shownTopUps)).map(presentTopUp),
     };
   }
 }
@@ -68,6 +80,23 @@ function presentEntry({
     sku,
     requestId,
     note,
+  };
+}
+
+function presentTopUp({
+  id,
+  createdAt,
+  state,
+  network,
+  amountNano,
+  postedNano,
+  transaction,
+  message,
+}: TopUp): AdminTopUpResponse {
+  return {
+    ...{ id, at: createdAt.toISOString(), state, network, transaction, message },
+    amount: formatNanos(amountNano, decimals),
+    credited: formatNanos(postedNano, decimals),
   };
 }
 

@@ -34,8 +34,27 @@ export class AdminEntriesResponse {
   @ApiProperty({ type: 'string', nullable: true }) nextCursor!: string | null;
 }
 
+export class AdminTopUpResponse {
+  @ApiProperty({ type: 'string', format: 'uuid' }) id!: string;
+  @ApiProperty({ type: 'string', format: 'date-time' }) at!: string;
+  @ApiProperty({ type: 'string', enum: ['authorized', 'pending', 'settled', 'expired', 'failed'] }) state!: string;
+  @ApiProperty({ type: 'string', example: 'eip155:8453' }) network!: string;
+  @ApiProperty({ ...amount, description: 'What the wallet paid, in USD.' }) amount!: string;
+  @ApiProperty({ ...amount, description: 'What of it is on the account.' }) credited!: string;
+  @ApiProperty({ type: 'string', nullable: true, description: 'The transaction of the network.' }) transaction!:
+    string | null;
+  @ApiProperty({ type: 'string', nullable: true, description: 'Why it failed, as a sentence.' }) message!:
+    string | null;
+}
+
 export class AdminBillingResponse {
   @ApiProperty({ type: () => AdminBalancesResponse }) balances!: AdminBalancesResponse;
   @ApiProperty({ ...amount, description: 'Reserved by open requests, in all currencies.' }) reserved!: string;
   @ApiProperty({ type: () => AdminEntriesResponse }) entries!: AdminEntriesResponse;
+  @ApiProperty({
+    type: () => AdminTopUpResponse,
+    isArray: true,
+    description: 'The latest 20 payments of wallets. Credits of operators are only in `entries`.',
+  })
+  topUps!: AdminTopUpResponse[];
 }

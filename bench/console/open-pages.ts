@@ -1,0 +1,73 @@
+import { csrfHeader } from '#accounts';
+
+/** What each page asks for while it is open and visible, as the views of `apps/console` do. */
+const polledPaths: Record<string, readonly { path: string; everyMs: number }[]> = {
+  overview: [{ path: 'api/admin/v1/overview?tz=Europe/Berlin', everyMs: 5_000 }],
+  playground: [
+    { path: 'api/v1/models?type=text', everyMs: 15_000 },
+    { path: 'api/v1/models?type=all', everyMs: 15_000 },
+  ],
+  models: [
+    { path: 'api/admin/v1/models', everyMs: 5_000 },
+    { path: 'api/admin/v1/model_installations?limit=20', everyMs: 5_000 },
+  ],
+  queue: [
+    { path: 'api/admin/v1/queue', everyMs: 5_000 },
+    { path: 'api/admin/v1/workers', everyMs: 5_000 },
+  ],
+  requests: [{ path: 'api/admin/v1/requests', everyMs: 15_000 }],
+  health: [{ path: 'api/admin/v1/health', everyMs: 10_000 }],
+};
+
+export const polledPages = Object.keys(polledPaths);
+
+/** A browser that has signed in, and keeps pages open. */
+export class SignedInBrowser {
+  private constructor(
+    private readonly origin: string,
+    private readonly headers: Record<string, string>,
+  ) {}
+
+  static async signIn(origin: string, apiKey: string): Promise<SignedInBrowser> {
+    const response = await fetch(`${origin}/console/session`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ apiKey, path: '/' }),
+    });
+    const body = await response.text();
+    if (!response.ok) throw new Error(`The sign-in answered ${response.status}: ${body.slice(0, 500)}`);
+    const [cookie = ''] = (response.headers.get('set-cookie') ?? '').split(';');
+    const { csrf } = JSON.parse(body) as { csrf: string };
+    return new SignedInBrowser(origin, { cookie, [csrfHeader]: csrf });
+  }
+
+  /**
+   * Polls like a page in so many browsers, which do not open it at once. Tabs of one browser share what one of them loads
+   * (`apps/console/src/api/shared-data.ts`), so they count as one.
+   */
+  async keepOpen({ page, browsers, forMs }: { page: string; browsers: number; forMs: number }): Promise<void> {
+    const untilMs = performance.now() + forMs;
+    const paths = polledPaths[page];
+    if (paths === undefined) throw new Error(`There is no page ${page}; expected ${polledPages.join(', ')}.`);
+    const polls = Array.from({ length: browsers }, (_, index) =>
+      paths.map(async ({ path, everyMs }) => {
+        await pause((index * everyMs) / browsers);
+        while (performance.now() < untilMs) {
+          await this.read(path);
+          await pause(Math.min(everyMs, untilMs - performance.now()));
+        }
+      }),
+    );
+    await Promise.all([pause(forMs), ...polls.flat()]);
+  }
+
+  private async read(path: string): Promise<void> {
+    const response = await fetch(`${this.origin}/${path}`, { headers: this.headers });
+    const body = await response.text();
+    if (!response.ok) throw new Error(`${path} answered ${response.status}: ${body.slice(0, 500)}`);
+  }
+}
+
+function pause(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, Math.max(0, ms)));
+}
