@@ -1,3 +1,4 @@
+export { AccountsRepository } from './accounts.repository.js';
 export { AccountsService, type BootstrapKeys, type Caller } from './accounts.service.js';
 export {
   type Account,
@@ -20,6 +21,7 @@ export { csrfHeader, sessionTokensIn } from './sessions/session-cookie.js';
 export { OnchainStakes } from './web3/onchain-stakes.js';
 export { StakeLedger, type StakeReader } from './web3/stake-reader.js';
 export { StakeRefresher } from './web3/stake-refresher.js';
+export { StakesRepository } from './web3/stakes.repository.js';
 export { StakesService } from './web3/stakes.service.js';
 export { WalletsRepository } from './web3/wallets.repository.js';
 export { type Web3KeyRequest, Web3KeysService } from './web3/web3-keys.service.js';
@@ -28,5 +30,7 @@ export { type ChainFamily, readWalletAddress, type WalletAddress } from './walle
 export { SignInVerifier } from './wallets/sign-in-verifier.js';
 export { signInHeader } from './wallets/refused-sign-in.js';
 export { signInMs, type SignInPlace } from './wallets/sign-in-rules.js';
+export { WalletKeysRepository } from './wallets/wallet-keys.repository.js';
+export { WalletNoncesRepository } from './wallets/wallet-nonces.repository.js';
 export { type WalletCaller, WalletCallers } from './wallets/wallet-callers.js';
 export { base58Bytes, encodeBase58 } from './wallets/base58.js';
