@@ -16,6 +16,10 @@ const compositions = [
   'libs/jobs/src/store-checks/examine-stores.ts',
 ];
 
+/** A parameter that takes some members of a class, because a test passes only those. New code takes the class. */
+const narrowedParameter = /@Inject\((\w+)\)\s+(?:(?:private|protected|public|readonly)\s+)*\w+: Pick<\1,/g;
+const maxNarrowed = 76;
+
 const newRepository = /\bnew \w+Repository\(/g;
 const repositoryClass = /(@Injectable\(\)\n)?export class \w+Repository\b/g;
 
@@ -31,6 +35,12 @@ describe('dependency injection', () => {
     expect(redundant).toEqual([]);
     expect('@Inject(Drain) private readonly drain: Drain,'.match(redundantToken)).toHaveLength(1);
     expect("@Inject(Drain) drain: Pick<Drain, 'end'>,".match(redundantToken)).toBeNull();
+  });
+
+  it('names the class itself, and a part of it only where a test passes that part', () => {
+    const narrowed = productSources.flatMap((path) => findAll(path, narrowedParameter).map(([parameter]) => parameter));
+    expect(narrowed.length).toBeLessThanOrEqual(maxNarrowed);
+    expect("@Inject(Drain) drain: Pick<Drain, 'end'>,".match(narrowedParameter)).toHaveLength(1);
   });
 
   it('injects repositories, and creates none in services', () => {
