@@ -13,7 +13,7 @@ import type { HostAddress, Resolver } from './resolve-address.js';
 const longestUrl = 8_192;
 
 /**
- * Parses a URL that may be requested: http or https, a host, no user or password. The platform's parser normalises
+ * Parses a URL that may be requested: http or https, a host, no user or password. The platform's parser normalizes
  * every spelling of an IPv4 address (decimal, octal, hex, short), so no other code has to.
  */
 function parseRemoteUrl(text: string, param: string | null): URL {

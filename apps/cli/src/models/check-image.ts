@@ -119,7 +119,7 @@ function meanInterval(times: readonly number[]): number | null {
   return times.length < 2 ? null : ((times.at(-1) ?? first) - first) / (times.length - 1);
 }
 
-/** The cutout keeps its colours; the matte becomes the alpha channel. */
+/** The cutout keeps its colors; the matte becomes the alpha channel. */
 function imageOf(input: object, output: object): Pixels {
   if ('images' in output) {
     const [image] = (output as GenerateOutput).images;

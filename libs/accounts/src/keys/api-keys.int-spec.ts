@@ -183,7 +183,7 @@ describe('another replica', () => {
     return { replica: new AccountsService(new AccountsRepository(prisma), clock), pass: (ms) => void (nowMs += ms) };
   }
 
-  it('refuses a deleted key 5 s later, and honours a change of it', async () => {
+  it('refuses a deleted key 5 s later, and honors a change of it', async () => {
     const { record, key } = await create();
     const { replica: other, pass } = replica();
     expect(await other.authenticate(key)).toMatchObject({ modelPrivacy: 'ALL', tier: 'default' });

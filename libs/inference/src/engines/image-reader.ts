@@ -170,7 +170,7 @@ export class ImageReader {
 
 /**
  * Returns a negative number that tells apart positions of different images: 31 bits of the image's hash, others at each
- * of eight neighbouring positions.
+ * of eight neighboring positions.
  */
 function keyOf(hash: string, index: number): number {
   const words = Math.max(1, Math.min(8, Math.floor(hash.length / 8)));

@@ -11,7 +11,7 @@ import { upscaleTiles } from './upscale-tiles.js';
 type Scale = UpscaleInput['scale'];
 
 /**
- * ESRGAN and similar networks: fully convolutional, colour planes from 0 to 1, one graph per factor. `graphFile` is the
+ * ESRGAN and similar networks: fully convolutional, color planes from 0 to 1, one graph per factor. `graphFile` is the
  * graph of factor 2, `familyOptions.fourfoldFile` that of factor 4. `familyOptions.margin` is the receptive field of an
  * output pixel, in pixels (default 16).
  */

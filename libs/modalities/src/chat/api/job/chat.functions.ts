@@ -4,7 +4,7 @@ import type { ChatCompletionRequest } from '../../contract/chat.request.js';
 import { toolNameProblem } from '../../contract/chat.tools.js';
 import { type ToolDefinition, type ToolDefinitions, toolOf } from './chat.tool-definitions.js';
 
-/* `functions` and `function_call`, which OpenAI deprecated in favour of `tools` and `tool_choice`. */
+/* `functions` and `function_call`, which OpenAI deprecated in favor of `tools` and `tool_choice`. */
 
 const maxFunctions = 128;
 
