@@ -81,6 +81,8 @@ const gatewayFolders = [
   ...['inputs', 'media', 'moderation', 'augment', 'crypto-rpc', 'tee', 'http'],
 ];
 
+const chatFolders = ['job', 'inputs', 'characters', 'web', 'chat', 'completions', 'messages', 'responses'];
+
 module.exports = {
   forbidden: [
     {
@@ -173,6 +175,7 @@ module.exports = {
     },
     ...inOrder('queue', 'libs/queue/src', queueFolders),
     ...inOrder('gateway', 'libs/gateway/src', gatewayFolders),
+    ...inOrder('chat', 'libs/modalities/src/chat/api', chatFolders),
     {
       name: 'queue-trust-behind-the-contract',
       severity: 'error',

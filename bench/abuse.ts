@@ -3,8 +3,8 @@ import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import { constants, setPriority } from 'node:os';
 import { mebibyte } from '#common/values';
-import { AccountsService } from '#accounts';
-import { LedgerService } from '#billing';
+import { AccountsRepository, AccountsService } from '#accounts';
+import { createLedger } from '#billing';
 import { nanosPerUsd } from '#common';
 import { PrismaService } from '#platform/prisma';
 import { type Attack, attackList } from '#test/attacks';
@@ -37,9 +37,9 @@ const platform = await startPlatform({ ownPostgres: true, env: { SLUICE_ABUSE_FA
 async function newAttackerKey(): Promise<string> {
   const prisma = new PrismaService({ url: platform.databaseUrl, poolSize: 1 });
   try {
-    const accounts = new AccountsService(prisma);
+    const accounts = new AccountsService(new AccountsRepository(prisma));
     const { id: accountId } = await accounts.createAccount('attacker');
-    await new LedgerService(prisma).credit('grant', { accountId, currency: 'USD', amountNano: 100n * nanosPerUsd });
+    await createLedger(prisma).credit('grant', { accountId, currency: 'USD', amountNano: 100n * nanosPerUsd });
     return (await accounts.createKey({ accountId, kind: 'INFERENCE' })).key;
   } finally {
     await prisma.$disconnect();

@@ -1,7 +1,7 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
-import { AccountsService } from '#accounts';
-import { LedgerService } from '#billing';
+import { AccountsRepository, AccountsService } from '#accounts';
+import { createLedger } from '#billing';
 import { nanosPerUsd } from '#common';
 import { PrismaService } from '#platform/prisma';
 import { startPlatform } from '#test/platform';
@@ -48,10 +48,10 @@ const [fair = '', byArrival = ''] = platform.origins;
 async function newFloodKey(): Promise<string> {
   const prisma = new PrismaService({ url: platform.databaseUrl, poolSize: 1 });
   try {
-    const accounts = new AccountsService(prisma);
+    const accounts = new AccountsService(new AccountsRepository(prisma));
     const { id: accountId } = await accounts.createAccount('flood');
     await unboundLimits(prisma, accountId);
-    await new LedgerService(prisma).credit('grant', { accountId, currency: 'USD', amountNano: 1_000n * nanosPerUsd });
+    await createLedger(prisma).credit('grant', { accountId, currency: 'USD', amountNano: 1_000n * nanosPerUsd });
     return (await accounts.createKey({ accountId, kind: 'INFERENCE' })).key;
   } finally {
     await prisma.$disconnect();

@@ -1,4 +1,4 @@
-import { isConsistent, LedgerService } from '#billing';
+import { createLedger, isConsistent } from '#billing';
 import { migrate } from '#platform/migrations';
 import { PrismaService } from '#platform/prisma';
 import { startPostgres } from '#test/postgres-server';
@@ -40,7 +40,7 @@ function subject(name: string, jobs: number, work: PaidJobs): BenchSubject {
 
 async function measureVerification(prisma: PrismaService, entries: number): Promise<BenchSubject> {
   await fillLedger(prisma, entries);
-  const ledger = new LedgerService(prisma);
+  const ledger = createLedger(prisma);
   return {
     name: 'verify',
     run: async () => {

@@ -5,10 +5,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import pg from 'pg';
-import { AccountsService } from '#accounts';
-import { isConsistent, LedgerService } from '#billing';
+import { AccountsRepository, AccountsService } from '#accounts';
+import { createLedger, isConsistent } from '#billing';
 import { nanosPerUsd } from '#common';
-import { ModelRegistryService, noOnlineModels } from '#model-registry';
+import { ModelRegistryService, ModelRepository, noOnlineModels } from '#model-registry';
 import { migrate } from '#platform/migrations';
 import { PrismaService } from '#platform/prisma';
 import { deterministicManifest, installDeterministicModel } from '#test/deterministic-model';
@@ -105,7 +105,7 @@ export class Stack {
   async verifyLedger(): Promise<void> {
     const prisma = new PrismaService({ url: this.databaseUrl, poolSize: 1 });
     try {
-      const report = await new LedgerService(prisma).verify();
+      const report = await createLedger(prisma).verify();
       if (!isConsistent(report)) throw new Error(`the ledger is broken: ${JSON.stringify(report.breaks, String)}`);
     } finally {
       await prisma.$disconnect();
@@ -125,9 +125,9 @@ export class Stack {
     await installDeterministicModel(this.home, manifest);
     const prisma = new PrismaService({ url: this.databaseUrl, poolSize: 4 });
     try {
-      await new ModelRegistryService(prisma, noOnlineModels).upsert([manifest]);
-      const service = new AccountsService(prisma);
-      const ledger = new LedgerService(prisma);
+      await new ModelRegistryService(new ModelRepository(prisma), noOnlineModels).upsert([manifest]);
+      const service = new AccountsService(new AccountsRepository(prisma));
+      const ledger = createLedger(prisma);
       for (let index = 0; index < accounts; index += 1) {
         const { id } = await service.createAccount(`bench ${index}`);
         const { key } = await service.createKey({ accountId: id, kind: 'INFERENCE' });

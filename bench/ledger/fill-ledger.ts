@@ -1,5 +1,5 @@
-import { AccountsService } from '#accounts';
-import { LedgerService } from '#billing';
+import { AccountsRepository, AccountsService } from '#accounts';
+import { createLedger } from '#billing';
 import { nanosPerUsd } from '#common';
 import type { PrismaService } from '#platform/prisma';
 
@@ -12,11 +12,11 @@ const entriesPerCharge = 3;
  */
 export async function fillLedger(prisma: PrismaService, entries: number): Promise<void> {
   const charges = Math.ceil(entries / entriesPerCharge);
-  const accounts = new AccountsService(prisma);
+  const accounts = new AccountsService(new AccountsRepository(prisma));
   const { id } = await accounts.createAccount('history');
   const { record } = await accounts.createKey({ accountId: id, kind: 'INFERENCE' });
   const credit = amountNano * BigInt(charges) + nanosPerUsd;
-  await new LedgerService(prisma).credit('grant', { accountId: id, currency: 'USD', amountNano: credit });
+  await createLedger(prisma).credit('grant', { accountId: id, currency: 'USD', amountNano: credit });
   const spent = amountNano * BigInt(charges);
   await prisma.$transaction(
     async (transaction) => {

@@ -1,6 +1,13 @@
 import { randomBytes } from 'node:crypto';
-import { AccountsService, type Caller } from '#accounts';
-import { JobQuote, LedgerService, ReservationStep, SettlementStep } from '#billing';
+import { AccountsRepository, AccountsService, type Caller } from '#accounts';
+import {
+  createLedger,
+  JobQuote,
+  KeyUsageRepository,
+  LedgerRepository,
+  ReservationStep,
+  SettlementStep,
+} from '#billing';
 import { nanosPerUsd, newRequestId } from '#common';
 import { AdmissionService, JobCloser, JobsRepository, PayloadCipher, ResultTickets } from '#jobs';
 import { chatJob } from '#modalities/chat/contract';
@@ -34,7 +41,7 @@ const noQueue = {
 export async function openPaidJobs(prisma: PrismaService, accounts: number): Promise<PaidJobs> {
   const callers = await openCallers(prisma, accounts);
   const jobs = new JobsRepository(prisma);
-  const closer = new JobCloser(jobs, [new SettlementStep(() => lines)]);
+  const closer = new JobCloser(jobs, [new SettlementStep(new LedgerRepository(prisma), () => lines)]);
   const secretKey = randomBytes(32).toString('hex');
   const admission = AdmissionService.of({
     jobs,
@@ -44,7 +51,7 @@ export async function openPaidJobs(prisma: PrismaService, accounts: number): Pro
     transport: noQueue,
     logger: createLogger('bench', { level: 'warn' }),
     queueLimit: 1_000_000,
-    steps: [new ReservationStep()],
+    steps: [new ReservationStep(new LedgerRepository(prisma), new KeyUsageRepository(prisma))],
   });
   const one = async (caller: Caller): Promise<void> => {
     const requestId = newRequestId('BEN');
@@ -68,8 +75,8 @@ export async function openPaidJobs(prisma: PrismaService, accounts: number): Pro
 }
 
 async function openCallers(prisma: PrismaService, count: number): Promise<Caller[]> {
-  const accounts = new AccountsService(prisma);
-  const ledger = new LedgerService(prisma);
+  const accounts = new AccountsService(new AccountsRepository(prisma));
+  const ledger = createLedger(prisma);
   const callers: Caller[] = [];
   for (let index = 0; index < count; index += 1) {
     const { id } = await accounts.createAccount('bench');

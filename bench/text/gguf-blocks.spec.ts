@@ -22,7 +22,7 @@ describe('GGUF blocks', () => {
     );
   });
 
-  it('convert bytes centred at 128 to signed bytes', () => {
+  it('convert bytes centered at 128 to signed bytes', () => {
     const codes = Uint8Array.from({ length: 32 }, (_, index) => 112 + index);
     const packed = packQ80({ columns: 32, rows: 1, codes, scales: new Float32Array([1]) });
     expect(new Int8Array(packed.subarray(2))).toEqual(Int8Array.from(codes, (code) => code - 128));

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { AccountsService } from '#accounts';
+import { AccountsRepository, AccountsService } from '#accounts';
 import type { PrismaService } from '#platform/prisma';
 import { unboundLimits } from '#test/unbound-limits';
 
@@ -22,7 +22,7 @@ export async function fillUsage(
   positions: number,
   { keys = 20, days = 90 } = {},
 ): Promise<FilledUsage> {
-  const accounts = new AccountsService(prisma);
+  const accounts = new AccountsService(new AccountsRepository(prisma));
   const { id } = await accounts.createAccount('history');
   await unboundLimits(prisma, id);
   const { key: adminKey } = await accounts.createKey({ accountId: id, kind: 'ADMIN' });

@@ -9,6 +9,20 @@ const injectLists = /inject: \[([^\]]*)\]/g;
 /** A factory with more dependencies is a class that should name them in its constructor. */
 const maxInjected = 4;
 
+/** Functions that compose for processes without NestJS, or within one call. Services get their repositories injected. */
+const compositions = [
+  'libs/billing/src/create-ledger.ts',
+  'libs/characters/src/bundled/install-bundled.ts',
+  'libs/jobs/src/store-checks/examine-stores.ts',
+];
+
+/** A parameter that takes some members of a class, because a test passes only those. New code takes the class. */
+const narrowedParameter = /@Inject\((\w+)\)\s+(?:(?:private|protected|public|readonly)\s+)*\w+: Pick<\1,/g;
+const maxNarrowed = 76;
+
+const newRepository = /\bnew \w+Repository\(/g;
+const repositoryClass = /(@Injectable\(\)\n)?export class \w+Repository\b/g;
+
 function findAll(path: string, pattern: RegExp): RegExpMatchArray[] {
   return [...readText(path).matchAll(pattern)];
 }
@@ -21,6 +35,32 @@ describe('dependency injection', () => {
     expect(redundant).toEqual([]);
     expect('@Inject(Drain) private readonly drain: Drain,'.match(redundantToken)).toHaveLength(1);
     expect("@Inject(Drain) drain: Pick<Drain, 'end'>,".match(redundantToken)).toBeNull();
+  });
+
+  it('names the class itself, and a part of it only where a test passes that part', () => {
+    const narrowed = productSources.flatMap((path) => findAll(path, narrowedParameter).map(([parameter]) => parameter));
+    expect(narrowed.length).toBeLessThanOrEqual(maxNarrowed);
+    expect("@Inject(Drain) drain: Pick<Drain, 'end'>,".match(narrowedParameter)).toHaveLength(1);
+  });
+
+  it('injects repositories, and creates none in services', () => {
+    const created = productSources
+      .filter((path) => /^(libs|apps\/(api|ops|worker))\//.test(path) && !compositions.includes(path))
+      .flatMap((path) => findAll(path, newRepository).map(([call]) => `${path}: ${call}`));
+    expect(created).toEqual([]);
+    expect('this.repository = new JobsRepository(prisma);'.match(newRepository)).toHaveLength(1);
+    for (const path of compositions) expect(findAll(path, newRepository), path).not.toEqual([]);
+  });
+
+  it('makes every repository a provider with its class as token', () => {
+    const classes = productSources
+      .filter((path) => path.endsWith('.repository.ts'))
+      .flatMap((path) =>
+        findAll(path, repositoryClass).map(([declaration, decorator]) => ({ declaration, decorator })),
+      );
+    expect(classes.length).toBeGreaterThan(35);
+    const plain = classes.filter(({ decorator }) => decorator === undefined).map(({ declaration }) => declaration);
+    expect(plain).toEqual([]);
   });
 
   it('has no factory with many positional dependencies', () => {

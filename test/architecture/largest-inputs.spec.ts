@@ -5,13 +5,13 @@ const families = [...readText('libs/inference/src/contract/family-names.ts').mat
   ([, name = '']) => name,
 );
 
-/** Test and families of a row of the table in docs/operate/scaling.md. */
-const rows = [...readText('docs/operate/scaling.md').matchAll(/^\| `(test\/\S+)` +\|[^|]+\| (`[^|]+`) +\|$/gm)].map(
+/** Test and families of a row of the table in bench/notes/memory.md. */
+const rows = [...readText('bench/notes/memory.md').matchAll(/^\| `(test\/\S+)` +\|[^|]+\| (`[^|]+`) +\|$/gm)].map(
   ([, path = '', names = '']) => ({ path, names: [...names.matchAll(/`([^`]+)`/g)].map(([, name = '']) => name) }),
 );
 
 describe('the largest accepted input', () => {
-  it('of every family has a test, which docs/operate/scaling.md names', () => {
+  it('of every family has a test, which bench/notes/memory.md names', () => {
     expect(families.length).toBeGreaterThan(15);
     const tested = new Set(rows.flatMap(({ names }) => names));
     expect(families.filter((name) => !tested.has(name))).toEqual([]);

@@ -81,14 +81,19 @@ const folders = {
     ...['request', 'access-log', 'wallets', 'errors', 'access', 'limits', 'idempotency', 'pipeline', 'responses'],
     ...['inputs', 'media', 'moderation', 'augment', 'crypto-rpc', 'tee', 'http'],
   ],
+  chat: ['job', 'inputs', 'characters', 'web', 'chat', 'completions', 'messages', 'responses'],
 };
 
 /** Lets a file of each folder import one of the folder above it. */
-function upwardImports(library: string, order: readonly string[]): Record<string, { file: string; text: string }> {
-  const pathOf = (folder: string) => `libs/${library}/src/${folder}/upward.ts`;
+function upwardImports(
+  name: string,
+  order: readonly string[],
+  root = `libs/${name}/src`,
+): Record<string, { file: string; text: string }> {
+  const pathOf = (folder: string) => `${root}/${folder}/upward.ts`;
   const offences = order.slice(0, -1).map((folder, index) => {
     const text = `import '../${order[index + 1]}/upward.js';`;
-    return [`${library}-order-${folder}`, { file: pathOf(folder), text }] as const;
+    return [`${name}-order-${folder}`, { file: pathOf(folder), text }] as const;
   });
   return Object.fromEntries(offences);
 }
@@ -107,6 +112,7 @@ const violatingFiles: Record<string, { file: string; text: string }> = {
   'layer-modalities': { file: 'libs/modalities/src/nosy.ts', text: "import '../../../apps/ops/src/main.js';" },
   ...upwardImports('queue', folders.queue),
   ...upwardImports('gateway', folders.gateway),
+  ...upwardImports('chat', folders.chat, 'libs/modalities/src/chat/api'),
   'queue-trust-behind-the-contract': {
     file: 'libs/queue/src/replies/trusting.ts',
     text: "import '../trust/signed.js';",
@@ -186,6 +192,7 @@ const supportingFiles: Record<string, string> = {
   'libs/common/src/ring.ts': "import './ring-back.js';",
   'libs/queue/src/nest/upward.ts': 'export const top = 1;',
   'libs/gateway/src/http/upward.ts': 'export const top = 1;',
+  'libs/modalities/src/chat/api/responses/upward.ts': 'export const top = 1;',
   'libs/queue/src/trust/signed.ts': 'export const signed = 1;',
   'libs/queue/src/jobs/trusting-friend.ts': "import '../trust/signed.js';",
   'apps/api/src/tensor-friend.ts': "import '#inference/host';",

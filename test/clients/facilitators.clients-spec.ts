@@ -4,7 +4,7 @@ import { promisify } from 'node:util';
 import { generatePrivateKey, privateKeyToAccount, privateKeyToAddress } from 'viem/accounts';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { OperatorClient } from '#egress';
-import { openPaymentNodes, type PaymentNode } from '#payments/execution';
+import { openPaymentNodes, type PaymentNode, SentTransactionsRepository } from '#payments/execution';
 import { createLogger } from '#platform/logging';
 import { PrismaService } from '#platform/prisma';
 import {
@@ -45,7 +45,8 @@ beforeAll(async () => {
   const execution = { rpcUrl: node.url, feePayerKey, confirmations: 1, commitment: 'confirmed' as const };
   const logger = createLogger('test', { level: 'silent' });
   const networks = [{ ...settings, ...execution }];
-  const nodes = await openPaymentNodes({ networks, facilitator: null }, { client, prisma, logger });
+  const sentTransactions = new SentTransactionsRepository(prisma);
+  const nodes = await openPaymentNodes({ networks, facilitator: null }, { client, sentTransactions, logger });
   const opened = nodes.get(network);
   if (!opened) throw new Error('there is no node');
   ours = opened;

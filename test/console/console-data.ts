@@ -1,5 +1,5 @@
-import { AccountsService } from '#accounts';
-import { LedgerService } from '#billing';
+import { AccountsRepository, AccountsService } from '#accounts';
+import { createLedger } from '#billing';
 import {
   bundledCharacterFolder,
   CharacterDocuments,
@@ -28,9 +28,9 @@ async function withPrisma<Result>(platform: Platform, use: (prisma: PrismaServic
 /** Adds an account that is no operator; returns its ADMIN key. */
 export async function addTenant(platform: Platform): Promise<string> {
   return withPrisma(platform, async (prisma) => {
-    const accounts = new AccountsService(prisma);
+    const accounts = new AccountsService(new AccountsRepository(prisma));
     const { id: accountId } = await accounts.createAccount(hostile);
-    await new LedgerService(prisma).credit('grant', { accountId, currency: 'USD', amountNano: nanosPerUsd });
+    await createLedger(prisma).credit('grant', { accountId, currency: 'USD', amountNano: nanosPerUsd });
     return (await accounts.createKey({ accountId, kind: 'ADMIN' })).key;
   });
 }

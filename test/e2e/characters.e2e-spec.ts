@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import OpenAI from 'openai';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { AccountsService } from '#accounts';
-import { LedgerService } from '#billing';
+import { AccountsRepository, AccountsService } from '#accounts';
+import { createLedger } from '#billing';
 import {
   bundledCharacterFolder,
   CharactersRepository,
@@ -247,14 +247,14 @@ describe('a character with documents', () => {
 
   it('charges nothing where the account can pay for the vector alone', async () => {
     const prisma = new PrismaService({ url: platform.databaseUrl, poolSize: 2 });
-    const accounts = new AccountsService(prisma);
+    const accounts = new AccountsService(new AccountsRepository(prisma));
     const { id: accountId } = await accounts.createAccount('poor');
     const { key: apiKey } = await accounts.createKey({ accountId, kind: 'INFERENCE' });
     // The vector reserves 128 tokens at 1 USD per million.
-    await new LedgerService(prisma).credit('grant', { accountId, currency: 'USD', amountNano: 130_000n });
+    await createLedger(prisma).credit('grant', { accountId, currency: 'USD', amountNano: 130_000n });
     const poor = new OpenAI({ baseURL: platform.baseUrl, apiKey, maxRetries: 0 });
     await expect(ask(question, poor)).rejects.toMatchObject({ status: 402, code: 'INSUFFICIENT_BALANCE' });
-    expect((await new LedgerService(prisma).balance(accountId)).usdNano).toBe(130_000n);
+    expect((await createLedger(prisma).balance(accountId)).usdNano).toBe(130_000n);
     await prisma.$disconnect();
   });
 

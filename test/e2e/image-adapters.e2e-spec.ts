@@ -51,7 +51,7 @@ afterAll(async () => {
   }
 });
 
-/** An image of one grey; brighter than the middle, it shows a dog and a cat to the detectors. */
+/** An image of one gray; brighter than the middle, it shows a dog and a cat to the detectors. */
 async function imagePart(grey: number, size = 64): Promise<Part> {
   const data = new Uint8Array(size * size * 3).fill(grey);
   const png = await encodeImage({ width: size, height: size, channels: 3, data }, { format: 'png' });

@@ -31,13 +31,13 @@ function open(transport: Transport): void {
   });
 }
 
-/** An image of one colour. */
+/** An image of one color. */
 function plain(width: number, height: number, colour: [number, number, number, number]): Pixels {
   const data = Uint8Array.from({ length: width * height * 4 }, (_, index) => colour[index % 4] ?? 0);
   return { width, height, channels: 4, data };
 }
 
-/** 300 by 240: columns of different grey, so that positions can be told apart. */
+/** 300 by 240: columns of different gray, so that positions can be told apart. */
 const columns: Pixels = {
   width: 300,
   height: 240,

@@ -71,7 +71,7 @@ const fileOf = async (pixels: Pixels, name: string) => await toFile(await encode
 const read = async (base64: string | undefined) =>
   await decodeImage(Buffer.from(base64 ?? '', 'base64'), { channels: 3, maxPixels: 50_000_000 });
 
-/** True if every square of `scale` by `scale` pixels has one colour. */
+/** True if every square of `scale` by `scale` pixels has one color. */
 function isRepeated({ width, height, data }: Pixels, scale: number): boolean {
   const at = (x: number, y: number, channel: number) => data[(y * width + x) * 3 + channel];
   for (let y = 0; y < height; y++) {

@@ -1,7 +1,7 @@
 import OpenAI, { RateLimitError } from 'openai';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { AccountsService } from '#accounts';
-import { LedgerService } from '#billing';
+import { AccountsRepository, AccountsService } from '#accounts';
+import { createLedger } from '#billing';
 import { nanosPerUsd } from '#common';
 import { PrismaService } from '#platform/prisma';
 import { type LimitOverride, LimitOverridesRepository } from '#rate-limit';
@@ -70,9 +70,9 @@ describe.each(transports)('rate limits with windows in %s', (transport) => {
 
   /** An account with two keys. */
   async function openTenant(limits: Partial<LimitOverride>[]): Promise<Tenant> {
-    const accounts = new AccountsService(prisma);
+    const accounts = new AccountsService(new AccountsRepository(prisma));
     const { id: accountId } = await accounts.createAccount('tenant');
-    await new LedgerService(prisma).credit('grant', { accountId, currency: 'USD', amountNano: nanosPerUsd });
+    await createLedger(prisma).credit('grant', { accountId, currency: 'USD', amountNano: nanosPerUsd });
     const made = [
       await accounts.createKey({ accountId, kind: 'INFERENCE' }),
       await accounts.createKey({ accountId, kind: 'INFERENCE' }),
@@ -208,7 +208,7 @@ describe.each(transports)('rate limits with windows in %s', (transport) => {
 
   it('refunds the tokens of a request that could not be paid', async () => {
     const owner = tenant('poor');
-    await new LedgerService(prisma).credit('revoke', {
+    await createLedger(prisma).credit('revoke', {
       accountId: owner.accountId,
       currency: 'USD',
       amountNano: nanosPerUsd,

@@ -98,7 +98,7 @@ async function probe(bytes: Buffer): Promise<Probe> {
   };
 }
 
-/** Mean grey value of each frame of a video. */
+/** Mean gray value of each frame of a video. */
 async function greys(bytes: Buffer): Promise<number[]> {
   const path = join(scratch, 'grey.mp4');
   await writeFile(path, bytes);

@@ -1,6 +1,12 @@
 import { readFile } from 'node:fs/promises';
 import { expect, it } from 'vitest';
-import { ModelRegistryService, noOnlineModels, PlacementRepository, PlacementService } from '#model-registry';
+import {
+  ModelRegistryService,
+  ModelRepository,
+  noOnlineModels,
+  PlacementRepository,
+  PlacementService,
+} from '#model-registry';
 import { PrismaService } from '#platform/prisma';
 import { deterministicManifest, installDeterministicModel, removeDeterministicModel } from '#test/deterministic-model';
 import type { Platform } from '#test/platform';
@@ -49,7 +55,7 @@ describeFault('F26', { transports: ['redis'], install, unnamed: [model], env }, 
     const prisma = new PrismaService({ url: platform.databaseUrl, poolSize: 1 });
     const placements = new PlacementService(
       new PlacementRepository(prisma),
-      new ModelRegistryService(prisma, noOnlineModels),
+      new ModelRegistryService(new ModelRepository(prisma), noOnlineModels),
     );
     const placement = { modelId: model, pool, pinned: false, replicas: null };
     await placements.place(placement);

@@ -1,5 +1,5 @@
-import { AccountsService } from '#accounts';
-import { LedgerService } from '#billing';
+import { AccountsRepository, AccountsService } from '#accounts';
+import { createLedger } from '#billing';
 import { nanosPerUsd } from '#common';
 import { PrismaService } from '#platform/prisma';
 import { type LimitOverride, LimitOverridesRepository } from '#rate-limit';
@@ -17,9 +17,9 @@ type TenantLimits = Partial<Pick<LimitOverride, 'requests' | 'tokens' | 'concurr
 export async function openLimitedTenant(platform: Platform, limits: TenantLimits): Promise<LimitedTenant> {
   const prisma = new PrismaService({ url: platform.databaseUrl, poolSize: 1 });
   try {
-    const accounts = new AccountsService(prisma);
+    const accounts = new AccountsService(new AccountsRepository(prisma));
     const { id: accountId } = await accounts.createAccount('limited');
-    await new LedgerService(prisma).credit('grant', { accountId, currency: 'USD', amountNano: 100n * nanosPerUsd });
+    await createLedger(prisma).credit('grant', { accountId, currency: 'USD', amountNano: 100n * nanosPerUsd });
     const override = { target: '*', requests: null, tokens: null, ...limits };
     await new LimitOverridesRepository(prisma).set({ ...override, accountId, apiKeyId: null });
     const { key } = await accounts.createKey({ accountId, kind: 'INFERENCE' });

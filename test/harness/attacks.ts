@@ -209,7 +209,7 @@ export function attackList({ sockets }: { sockets: number }): Attack[] {
   ];
 }
 
-/** Texts on which rules of the normalisation of speech once took time in the square of their length: 12 s each. */
+/** Texts on which rules of the normalization of speech once took time in the square of their length: 12 s each. */
 export const speechAttacks: readonly Attack[] = ["'", '_'].map((unit) =>
   repeated(`a text of 49,000 ${unit} to speak`, ({ model }) => ({
     path: '/api/v1/audio/queue',

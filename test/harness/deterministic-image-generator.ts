@@ -3,7 +3,7 @@ import type { EngineSink, EngineStats, TaskEngine, TaskRequest } from '#inferenc
 import type { GenerateInput, GenerateOutput, InterpolateInput, RgbPixels } from '#inference/tasks';
 
 /*
- * Test double of an image model: one colour from a hash of prompt and seed, or the first of two frames. `[[delay=MS]]`
+ * Test double of an image model: one color from a hash of prompt and seed, or the first of two frames. `[[delay=MS]]`
  * in a prompt, or `familyOptions.delayMs`, sets how long one image takes.
  */
 
@@ -13,7 +13,7 @@ export interface DeterministicImageGeneratorOptions {
   delayMs?: number;
 }
 
-/** Colour of the image for a prompt and a seed, the same on every machine. */
+/** Color of the image for a prompt and a seed, the same on every machine. */
 export function deterministicColour({ prompt, seed }: { prompt: string; seed: number }): number[] {
   return [...createHash('sha256').update(`${seed}/${prompt}`).digest().subarray(0, 3)];
 }

@@ -1,5 +1,5 @@
-import { AccountsService } from '#accounts';
-import { LedgerService } from '#billing';
+import { AccountsRepository, AccountsService } from '#accounts';
+import { createLedger } from '#billing';
 import type { PrismaService } from '#platform/prisma';
 
 interface FundedAccount {
@@ -10,8 +10,8 @@ interface FundedAccount {
 
 /** Makes another account that can pay, besides the first of a platform. */
 export async function fundedAccount(prisma: PrismaService, amountNano: bigint): Promise<FundedAccount> {
-  const accounts = new AccountsService(prisma);
+  const accounts = new AccountsService(new AccountsRepository(prisma));
   const { id: accountId } = await accounts.createAccount('other');
-  await new LedgerService(prisma).credit('grant', { accountId, currency: 'USD', amountNano });
+  await createLedger(prisma).credit('grant', { accountId, currency: 'USD', amountNano });
   return { accountId, key: (await accounts.createKey({ accountId, kind: 'INFERENCE' })).key };
 }

@@ -1,4 +1,4 @@
-import { isConsistent, LedgerService, type VerifyReport } from '#billing';
+import { createLedger, isConsistent, type VerifyReport } from '#billing';
 import { PrismaService } from '#platform/prisma';
 
 /**
@@ -9,7 +9,7 @@ import { PrismaService } from '#platform/prisma';
 export async function expectInvariant({ databaseUrl }: { databaseUrl: string }): Promise<VerifyReport['figures']> {
   const prisma = new PrismaService({ url: databaseUrl, poolSize: 1 });
   try {
-    const report = await new LedgerService(prisma).verify();
+    const report = await createLedger(prisma).verify();
     if (isConsistent(report)) return report.figures;
     const broken = Object.entries(report.breaks).filter(([, count]) => BigInt(count) !== 0n);
     throw new Error(`the ledger is broken: ${broken.map(([name, count]) => `${name}=${String(count)}`).join(', ')}`);

@@ -3,10 +3,10 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
-import { AccountsService } from '#accounts';
-import { LedgerService } from '#billing';
+import { AccountsRepository, AccountsService } from '#accounts';
+import { createLedger } from '#billing';
 import { deriveKey, nanosPerUsd } from '#common';
-import { ModelRegistryService, noOnlineModels } from '#model-registry';
+import { ModelRegistryService, ModelRepository, noOnlineModels } from '#model-registry';
 import { ensureQueueRole } from '#platform/migrations';
 import { PrismaService } from '#platform/prisma';
 import { freePort } from './free-port.js';
@@ -296,13 +296,13 @@ class RunningPlatform implements Platform {
     this.listedIds = named.filter(({ internal }) => !internal).map(({ id }) => id);
     const prisma = new PrismaService({ url: databaseUrl, poolSize: 2 });
     try {
-      await new ModelRegistryService(prisma, noOnlineModels).upsert(installed);
+      await new ModelRegistryService(new ModelRepository(prisma), noOnlineModels).upsert(installed);
       const { adminKey, inferenceKey } = this;
-      const first = await new AccountsService(prisma).bootstrap({ adminKey, inferenceKey });
+      const first = await new AccountsService(new AccountsRepository(prisma)).bootstrap({ adminKey, inferenceKey });
       const { creditNano = nanosPerUsd * 1_000n, limits = 'unbounded' } = this.options;
       if (first !== null && limits === 'unbounded') await unboundLimits(prisma, first.accountId);
       if (first !== null && creditNano > 0n) {
-        await new LedgerService(prisma).credit('grant', {
+        await createLedger(prisma).credit('grant', {
           accountId: first.accountId,
           currency: 'USD',
           amountNano: creditNano,

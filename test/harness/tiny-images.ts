@@ -6,7 +6,7 @@ import { installFixture } from './install-fixture.js';
 
 /*
  * Image models with predictable outputs, in the layouts of real ones: an upscaler that repeats pixels, a matte that is
- * the brightness, grey inpainting, a safety classifier that takes red for adult, and a tiny Stable Diffusion of random
+ * the brightness, gray inpainting, a safety classifier that takes red for adult, and a tiny Stable Diffusion of random
  * weights. For tests only.
  */
 

@@ -48,7 +48,7 @@ describe('pictogram', () => {
     expect(await model.generate({ prompt: 'a blue fish', seeds: [5, 3] })).toEqual([third, first]);
   });
 
-  it('draws things in colours in which it never saw them', async () => {
+  it('draws things in colors in which it never saw them', async () => {
     const pairs = [
       'blue apple',
       'green car',

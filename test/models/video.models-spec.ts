@@ -14,7 +14,7 @@ let scratch: string;
 
 const make = (name: string, body: object) => makeVideo(platform, join(scratch, name), body);
 
-/** PSNR of two videos in dB, independent of their colour format. */
+/** PSNR of two videos in dB, independent of their color format. */
 async function psnr(left: string, right: string): Promise<number> {
   const shown = '[0:v]format=gbrp[left];[1:v]format=gbrp[right];[left][right]psnr';
   const args = ['-hide_banner', '-i', left, '-i', right, '-lavfi', shown, '-f', 'null', '-'];

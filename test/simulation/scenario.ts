@@ -1,4 +1,4 @@
-import { LedgerService, type ModelPrice } from '#billing';
+import { createLedger, type ModelPrice } from '#billing';
 import type { Choices, Weighted } from './choices.js';
 import type { PlantedBug } from './planted-bugs.js';
 import { SimApi } from './sim-api.js';
@@ -170,7 +170,7 @@ export class Scenario {
   operate(): void {
     this.operationsLeft -= 1;
     const { database } = this.options;
-    const ledger = new LedgerService(database.prismaFor(this.world, this.operator));
+    const ledger = createLedger(database.prismaFor(this.world, this.operator));
     const place = this.choices.below(this.accountCount);
     const accountId = this.accounts.accountIds[place] ?? '';
     const amountNano = quoteNano(1);

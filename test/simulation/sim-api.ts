@@ -1,4 +1,12 @@
-import { JobQuote, type ModelPrice, ReservationRefused, ReservationStep, SettlementStep } from '#billing';
+import {
+  JobQuote,
+  KeyUsageRepository,
+  LedgerRepository,
+  type ModelPrice,
+  ReservationRefused,
+  ReservationStep,
+  SettlementStep,
+} from '#billing';
 import { PlatformError } from '#common';
 import {
   AdmissionService,
@@ -58,8 +66,8 @@ export class SimApi {
     const prisma = database.prismaFor(world, this.process);
     this.repository = new JobsRepository(prisma);
     const jobs = plant?.jobs?.(this.repository) ?? this.repository;
-    const settlement = new SettlementStep(meterJob);
-    const reservation = new ReservationStep();
+    const settlement = new SettlementStep(new LedgerRepository(prisma), meterJob);
+    const reservation = new ReservationStep(new LedgerRepository(prisma), new KeyUsageRepository(prisma));
     const closer = new JobCloser(jobs, [plant?.settlement?.(settlement) ?? settlement], [platform.onClosing]);
     const common = { jobs, closer, transport, logger: silentLogger };
     const tickets = new ResultTickets(secretKey);

@@ -1,4 +1,4 @@
-import { SettlementStep } from '#billing';
+import { LedgerRepository, SettlementStep } from '#billing';
 import {
   ExpireOverdueSweep,
   FailAbandonedSweep,
@@ -38,9 +38,10 @@ export class SimOps {
     const { world, database, plant } = platform;
     this.process = new SimProcess(name, 'ops', world.nowMs());
     const transport = platform.transportFor(this.process);
-    const repository = new JobsRepository(database.prismaFor(world, this.process));
+    const prisma = database.prismaFor(world, this.process);
+    const repository = new JobsRepository(prisma);
     const jobs = plant?.jobs?.(repository) ?? repository;
-    const settlement = new SettlementStep(meterJob);
+    const settlement = new SettlementStep(new LedgerRepository(prisma), meterJob);
     const closer = new JobCloser(jobs, [plant?.settlement?.(settlement) ?? settlement], [platform.onClosing]);
     const tickets = new ResultTickets(secretKey);
     this.results = new JobResultProcessor({ closer, tickets, logger: silentLogger });

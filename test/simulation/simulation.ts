@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { tmpdir } from 'node:os';
 import pg from 'pg';
-import { isConsistent, LedgerService } from '#billing';
+import { createLedger, isConsistent } from '#billing';
 import { migrate } from '#platform/migrations';
 import { runOnServer, withDatabase } from '#test/postgres-server';
 import { Choices } from './choices.js';
@@ -174,7 +174,7 @@ export class SimulationLane {
   /** Result of `ledger verify` as text. */
   private async verification(): Promise<string[]> {
     if (this.current === null) return [];
-    const report = await new LedgerService(this.current.database.prismaForAll).verify();
+    const report = await createLedger(this.current.database.prismaForAll).verify();
     if (isConsistent(report)) return [];
     const broken = Object.entries(report.breaks).filter(([, count]) => BigInt(count) !== 0n);
     return broken.map(([name, count]) => `ledger verify: ${name} = ${String(count)}`);

@@ -98,7 +98,9 @@ export class TopUpScenario {
   private addOps(): void {
     const { database, plant } = this.options;
     const process = new SimProcess(`ops-${(this.generations += 1)}`, 'ops', this.world.nowMs());
-    const topUps = new TopUpExecutionRepository(database.prismaFor(this.world, process), async () => this.accountId);
+    const topUps = new TopUpExecutionRepository(database.prismaFor(this.world, process), {
+      accountOf: async () => this.accountId,
+    });
     const own: PaymentChain = this.chain.chainFor(process);
     const chain = (plant as TopUpBug | null)?.chain?.(own, this.chain) ?? own;
     const executor = new PaymentExecutor({

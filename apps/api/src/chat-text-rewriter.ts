@@ -20,10 +20,10 @@ export class ChatTextRewriter extends TextRewriter {
   private readonly cacheScopes: CacheScopes;
 
   constructor(
-    @Inject(ModelResolver) private readonly models: Pick<ModelResolver, 'resolve'>,
-    @Inject(PriceList) private readonly prices: Pick<PriceList, 'current'>,
+    private readonly models: ModelResolver,
+    private readonly prices: PriceList,
     private readonly budgets: StoreBudgets,
-    @Inject(JobRunner) private readonly runner: Pick<JobRunner, 'run'>,
+    private readonly runner: JobRunner,
     @Inject(ApiConfig) private readonly config: Pick<ApiConfig, 'site' | 'secretKey' | 'prefixCacheScope'>,
     @Inject(Logger) private readonly logger: Pick<Logger, 'warn'>,
   ) {

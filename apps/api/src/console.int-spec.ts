@@ -4,7 +4,13 @@ import path from 'node:path';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import { request } from 'undici';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { AccountsService, type BootstrapKeys, ConsoleLinksService, ConsoleSessionsRepository } from '#accounts';
+import {
+  AccountsRepository,
+  AccountsService,
+  type BootstrapKeys,
+  ConsoleLinksService,
+  ConsoleSessionsRepository,
+} from '#accounts';
 import { ApiConfig, loadConfig } from '#platform/config';
 import { createLogger } from '#platform/logging';
 import { PrismaService } from '#platform/prisma';
@@ -28,7 +34,7 @@ beforeAll(async () => {
   vi.stubEnv('SLUICE_ABUSE_FAILURES', '10');
   vi.stubEnv('SLUICE_TRUSTED_PROXIES', '127.0.0.1');
   prisma = new PrismaService({ url: database.url, poolSize: 2 });
-  const accounts = new AccountsService(prisma);
+  const accounts = new AccountsService(new AccountsRepository(prisma));
   const first = await accounts.bootstrap();
   if (first === null) throw new Error('The database was not empty.');
   keys = first;

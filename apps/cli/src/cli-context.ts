@@ -84,8 +84,8 @@ export class CliContext {
   async registry(): Promise<ModelRegistryService | null> {
     const prisma = await this.database();
     if (!prisma) return null;
-    const { ModelRegistryService, noOnlineModels } = await import('#model-registry');
-    return new ModelRegistryService(prisma, noOnlineModels, { cacheMs: 0 });
+    const { ModelRegistryService, ModelRepository, noOnlineModels } = await import('#model-registry');
+    return new ModelRegistryService(new ModelRepository(prisma), noOnlineModels, { cacheMs: 0 });
   }
 
   async requireRegistry(): Promise<ModelRegistryService> {
@@ -102,8 +102,8 @@ export class CliContext {
 
   async requireAccounts(): Promise<AccountsService> {
     const prisma = await this.requireDatabase();
-    const { AccountsService } = await import('#accounts');
-    return new AccountsService(prisma);
+    const { AccountsRepository, AccountsService } = await import('#accounts');
+    return new AccountsService(new AccountsRepository(prisma));
   }
 
   async requireCharacters(): Promise<CharactersService> {

@@ -6,8 +6,8 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import pg from 'pg';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
-import { AccountsService } from '#accounts';
-import { JobQuote, ReservationStep } from '#billing';
+import { AccountsRepository, AccountsService } from '#accounts';
+import { JobQuote, KeyUsageRepository, LedgerRepository, ReservationStep } from '#billing';
 import { newRequestId, noTokens } from '#common';
 import { bundledManifestFolder, listedManifests, loadManifestFolder } from '#model-registry/manifest';
 import { CliConfig, parseConfig } from '#platform/config';
@@ -84,7 +84,11 @@ async function holdAndCharge(accountId: string, apiKeyId: string, amountNano: bi
     VALUES (${requestId}, ${accountId}::uuid, ${apiKeyId}::uuid, 'chat', 'tiny', now())`;
   const quote = new JobQuote(1_000_000_000n, { id: 1n, modelId: 'tiny', pricing: null }, noTokens);
   const job = { requestId, accountId, apiKeyId, modelId: 'tiny' };
-  expect(await new ReservationStep().admit(prisma, [{ job, quote }])).toEqual([null]);
+  expect(
+    await new ReservationStep(new LedgerRepository(prisma), new KeyUsageRepository(prisma)).admit(prisma, [
+      { job, quote },
+    ]),
+  ).toEqual([null]);
   if (amountNano !== null) {
     const lines = [
       { sku: 'tiny-llm-output-mtoken', units: '0.0015', unitPriceNano: '500000000000', amountNano: String(amountNano) },
@@ -401,7 +405,7 @@ describe('sluice keys and accounts', () => {
     expect(await found('100%')).toEqual([]);
     expect(await runJson('accounts', 'rename', String(id), ' New Name ')).toEqual({ id, name: 'New Name' });
     const prisma = new PrismaService({ url: database.url, poolSize: 1 });
-    const accounts = new AccountsService(prisma);
+    const accounts = new AccountsService(new AccountsRepository(prisma));
     expect(await accounts.authenticate(key)).toMatchObject({ accountId: id });
     expect(await runJson('accounts', 'suspend', String(id))).toEqual({ id, state: 'suspended' });
     accounts.forgetKeys();

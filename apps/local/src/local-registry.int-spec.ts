@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { AccountsService } from '#accounts';
-import { LedgerService } from '#billing';
+import { AccountsRepository, AccountsService } from '#accounts';
+import { createLedger } from '#billing';
 import { LocalConfig, parseConfig } from '#platform/config';
 import { PrismaService } from '#platform/prisma';
 import { expectInvariant } from '#test/invariant';
@@ -19,8 +19,8 @@ it('grants the first account its credit once, even if a later start sets another
   }
   const prisma = new PrismaService({ url: database.url, poolSize: 2 });
   try {
-    const [account] = await new AccountsService(prisma).listAccounts();
-    const { usdNano } = await new LedgerService(prisma).balance(account?.id ?? '');
+    const [account] = await new AccountsService(new AccountsRepository(prisma)).listAccounts();
+    const { usdNano } = await createLedger(prisma).balance(account?.id ?? '');
     expect(usdNano).toBe(100_000_000_000n);
   } finally {
     await prisma.$disconnect();

@@ -1,12 +1,12 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { errorText } from '#common/values';
-import { AccountsService, type BootstrapKeys } from '#accounts';
-import { LedgerService } from '#billing';
+import { AccountsRepository, AccountsService, type BootstrapKeys } from '#accounts';
+import { createLedger } from '#billing';
 import { bundledCharacterFolder, installBundled, loadCharacterFolder } from '#characters';
 import { parseNanos } from '#common';
 import { StartRefusal } from '#platform/process';
-import { ModelRegistryService, noOnlineModels } from '#model-registry';
+import { ModelRegistryService, ModelRepository, noOnlineModels } from '#model-registry';
 import {
   bundledManifestFolder,
   listedManifests,
@@ -35,9 +35,13 @@ export async function prepareDatabase(
 ): Promise<PreparedDatabase> {
   const prisma = new PrismaService({ url: databaseUrl, applicationName: 'sluice-local', poolSize: 2 });
   try {
-    const wanted = await registerModels(new ModelRegistryService(prisma, noOnlineModels), config.models, warn);
+    const wanted = await registerModels(
+      new ModelRegistryService(new ModelRepository(prisma), noOnlineModels),
+      config.models,
+      warn,
+    );
     await installBundled(prisma, await loadCharacterFolder(bundledCharacterFolder()));
-    const accounts = new AccountsService(prisma);
+    const accounts = new AccountsService(new AccountsRepository(prisma));
     const keys = await accounts.bootstrap(config.bootstrapKeys);
     await giveFirstCredit(prisma, (await accounts.listAccounts())[0]?.id, config.firstCreditUsd);
     return { keys, wanted };
@@ -60,7 +64,7 @@ export async function checkModelNames({ home, databaseUrl, models }: LocalConfig
 async function giveFirstCredit(prisma: PrismaService, accountId: string | undefined, usd: string): Promise<void> {
   const amountNano = parseNanos(usd) ?? 0n;
   if (accountId === undefined || amountNano <= 0n) return;
-  const ledger = new LedgerService(prisma);
+  const ledger = createLedger(prisma);
   const reference = 'bootstrap-credit';
   // A later start may set another amount; the first credit stays.
   if (await ledger.hasCredit(reference)) return;

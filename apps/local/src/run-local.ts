@@ -1,23 +1,45 @@
 import { errorText } from '#common/values';
-import { ownIdentity, startCommand } from '#platform/process';
+import { ownIdentity, startCommand, StartRefusal } from '#platform/process';
 import type { LocalConfig } from '#platform/config';
 import { freePort } from '#platform/embedded-postgres';
 import { ensureQueueRole } from '#platform/migrations';
+import { ConsoleLinksService, ConsoleSessionsRepository } from '#accounts';
+import { PrismaService } from '#platform/prisma';
 import { openHome, readSecretKey, removeRuntimeFile, writeFirstKeys, writeRuntimeFile } from './home.js';
 import { withHome } from './home-lock.js';
-import { createConsoleLink } from './console-link.js';
 import { followDevChannel } from './dev-channel.js';
 import { choosePort, originOf } from './listen-address.js';
 import { isolateOwnDatabase, type LocalDatabase, openDatabase } from './local-database.js';
 import { checkModelNames, prepareDatabase } from './local-registry.js';
 import { noteOnMemory } from './memory-note.js';
 import { MergedLog } from './merged-log.js';
-import { requireOpenFiles } from './open-files.js';
 import { queueKeyOf, Services, untilReady } from './services.js';
 import { pullStarterModels, stillComing } from './starter-models.js';
 import { describeStartFailure } from './start-failure.js';
 import { StopRequest } from './stop-request.js';
 import { printBanner } from './banner.js';
+
+/** The api opens several hundred files while it loads; connections of clients come on top. */
+const minOpenFiles = 1_024;
+
+/**
+ * Throws a `StartRefusal` when this process and its children may not open enough files: they would end and be restarted
+ * without end. Node itself raises the soft limit to the hard one.
+ */
+function requireOpenFiles(limit = openFileLimit()): void {
+  if (limit === null || limit >= minOpenFiles) return;
+  throw new StartRefusal(
+    `At most ${limit} open files are allowed here, and Sluice needs ${minOpenFiles}. Raise the limit: ulimit -n 4096 in ` +
+      'the shell, LimitNOFILE= of systemd, --ulimit nofile=4096 of a container.',
+  );
+}
+
+/** Null: the system has no such limit. */
+function openFileLimit(): number | null {
+  const { userLimits } = process.report.getReport() as { userLimits?: { open_files?: { soft: number | 'unlimited' } } };
+  const limit = userLimits?.open_files?.soft;
+  return typeof limit === 'number' ? limit : null;
+}
 
 /** Runs all processes on this machine until a signal; resolves to the exit code. */
 export async function runLocal(config: LocalConfig): Promise<number> {
@@ -131,5 +153,18 @@ async function chooseQueue(
     const reason = errorText(error);
     log.note(`the database does not allow a queue role (${reason}); the worker uses DATABASE_URL`);
     return databaseUrl;
+  }
+}
+
+/** The path of a one-time link to the console. Null: there is no ADMIN key of an operator account, or no database now. */
+async function createConsoleLink(databaseUrl: string): Promise<string | null> {
+  const prisma = new PrismaService({ url: databaseUrl, applicationName: 'sluice-local', poolSize: 1 });
+  try {
+    return await new ConsoleLinksService(new ConsoleSessionsRepository(prisma)).create();
+  } catch {
+    // The start must not fail for a link; the console's sign-in takes a key as well.
+    return null;
+  } finally {
+    await prisma.$disconnect();
   }
 }

@@ -1,4 +1,4 @@
-import { LedgerService, LedgerVerifier } from '#billing';
+import { createLedger, LedgerService, LedgerVerifier } from '#billing';
 import { Injectable } from '#platform/injection';
 import { LedgerVerificationDatabase } from './ledger-verification.database.js';
 
@@ -9,7 +9,7 @@ export class LedgerVerification extends LedgerVerifier {
 
   constructor(database: LedgerVerificationDatabase) {
     super();
-    this.ledger = new LedgerService(database);
+    this.ledger = createLedger(database);
   }
 
   verify(): ReturnType<LedgerVerifier['verify']> {

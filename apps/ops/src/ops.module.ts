@@ -1,28 +1,27 @@
 import { type DynamicModule, Global, Module } from '@nestjs/common';
-import { OnchainStakes, StakeRefresher, StakesService } from '#accounts';
+import { OnchainStakes, StakeRefresher, StakesRepository, StakesService, WalletsRepository } from '#accounts';
 import { LedgerService, LedgerVerifier, LedgerWatch } from '#billing';
 import { BillingModule, JobMeter } from '#billing/nest';
 import { JobCatalog, JobResultProcessingModule, KnownQueues, RecoveryModule } from '#jobs/nest';
 import { catalog, meterJob } from '#modalities';
-import { PlacementBroadcast, PlacementPublisher, PlacementRepository } from '#model-registry';
-import { InstallationRunner } from '#model-registry/installations';
-import { PaymentRunner } from '#payments/execution';
+import { ModelRepository, PlacementBroadcast, PlacementPublisher, PlacementRepository } from '#model-registry';
+import { InstallationRepository, InstallationRunner } from '#model-registry/installations';
+import { TopUpsRepository } from '#payments';
+import { PaymentRunner, SentTransactionsRepository, TopUpExecutionRepository } from '#payments/execution';
 import { OpsConfig } from '#platform/config';
 import { Readiness } from '#platform/health';
 import { Logger } from '#platform/logging';
-import { Metrics } from '#platform/metrics';
 import { PlatformModule } from '#platform/nest';
-import { PrismaService } from '#platform/prisma';
 import { JobResultsModule } from '#queue/job-results';
 import { QueueModule } from '#queue/nest';
 import { StorageModule } from '#storage/nest';
 import { BackgroundTasks } from './background-tasks.js';
-import { createInstallationRunner } from './installs/create-installation-runner.js';
+import { InstallationRunners } from './installs/installation-runners.js';
 import { LedgerVerificationDatabase } from './ledger-verification.database.js';
 import { LedgerVerification } from './ledger-verification.js';
 import { OpsMetrics } from './ops-metrics.js';
 import { OpsReadiness } from './ops-readiness.js';
-import { createPaymentRunner } from './payment-execution.js';
+import { PaymentExecution } from './payment-execution.js';
 import { RegistryQueues } from './registry-queues.js';
 import { TransportPlacements } from './transport-placements.js';
 
@@ -39,9 +38,10 @@ const jobCatalog: JobCatalog = {
   providers: [
     { provide: JobCatalog, useValue: jobCatalog },
     { provide: JobMeter, useValue: meterJob },
+    ModelRepository,
     { provide: KnownQueues, useClass: RegistryQueues },
   ],
-  exports: [JobCatalog, JobMeter, KnownQueues],
+  exports: [JobCatalog, JobMeter, KnownQueues, ModelRepository],
 })
 class CatalogModule {}
 
@@ -73,25 +73,33 @@ export class OpsModule {
         BackgroundTasks,
         OpsMetrics,
         PlacementRepository,
+        InstallationRepository,
+        InstallationRunners,
+        WalletsRepository,
+        TopUpsRepository,
+        TopUpExecutionRepository,
+        SentTransactionsRepository,
+        PaymentExecution,
         LedgerVerificationDatabase,
         { provide: LedgerVerifier, useClass: LedgerVerification },
         LedgerWatch,
+        StakesRepository,
         {
           provide: StakeRefresher,
-          inject: [OpsConfig, PrismaService, LedgerService, Logger],
+          inject: [OpsConfig, StakesRepository, LedgerService, Logger],
           useFactory: stakeRefresherOf,
         },
         PlacementPublisher,
         { provide: PlacementBroadcast, useClass: TransportPlacements },
         {
           provide: PaymentRunner,
-          inject: [OpsConfig, PrismaService, Metrics, Logger],
-          useFactory: createPaymentRunner,
+          inject: [PaymentExecution],
+          useFactory: (payments: PaymentExecution) => payments.createRunner(),
         },
         {
           provide: InstallationRunner,
-          inject: [OpsConfig, PrismaService, Logger],
-          useFactory: createInstallationRunner,
+          inject: [InstallationRunners],
+          useFactory: (installations: InstallationRunners) => installations.create(),
         },
         { provide: Readiness, useClass: OpsReadiness },
       ],
@@ -102,12 +110,12 @@ export class OpsModule {
 /** Null without a chain of stakes. */
 function stakeRefresherOf(
   { stakeSettings: settings, stakeRefreshMs: refreshMs }: OpsConfig,
-  prisma: PrismaService,
+  repository: StakesRepository,
   ledger: LedgerService,
   logger: Logger,
 ): StakeRefresher | null {
   if (settings === null) return null;
   const reader = new OnchainStakes(settings);
-  const stakes = new StakesService({ prisma, ledger, terms: settings, reader, allowList: [] });
-  return new StakeRefresher({ prisma, stakes, reader, logger, refreshMs });
+  const stakes = new StakesService({ repository, ledger, terms: settings, reader, allowList: [] });
+  return new StakeRefresher({ repository, stakes, reader, logger, refreshMs });
 }

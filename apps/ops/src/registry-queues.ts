@@ -1,17 +1,16 @@
 import { KnownQueues } from '#jobs/nest';
 import { modalitiesOf } from '#modalities';
-import { ModelRegistryService, noOnlineModels } from '#model-registry';
+import { ModelRegistryService, ModelRepository, noOnlineModels } from '#model-registry';
 import { Injectable } from '#platform/injection';
-import { PrismaService } from '#platform/prisma';
 
 /** One queue for each modality of each model in the registry, served or not. */
 @Injectable()
 export class RegistryQueues extends KnownQueues {
   private readonly registry: ModelRegistryService;
 
-  constructor(prisma: PrismaService) {
+  constructor(models: ModelRepository) {
     super();
-    this.registry = new ModelRegistryService(prisma, noOnlineModels);
+    this.registry = new ModelRegistryService(models, noOnlineModels);
   }
 
   async list(): ReturnType<KnownQueues['list']> {

@@ -2,6 +2,7 @@ import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { PrismaService } from '#platform/prisma';
 import { createMigratedDatabase, type TestDatabase } from '#test/postgres';
+import { AccountsRepository } from './accounts.repository.js';
 import { AccountsService } from './accounts.service.js';
 
 let database: TestDatabase;
@@ -11,7 +12,7 @@ let accounts: AccountsService;
 beforeAll(async () => {
   database = await createMigratedDatabase();
   prisma = new PrismaService({ url: database.url });
-  accounts = new AccountsService(prisma);
+  accounts = new AccountsService(new AccountsRepository(prisma));
 });
 
 afterAll(async () => {
@@ -30,7 +31,7 @@ async function query(sql: string, values: unknown[] = []): Promise<Record<string
 }
 
 /** Another process, with an empty cache. */
-const elsewhere = () => new AccountsService(prisma);
+const elsewhere = () => new AccountsService(new AccountsRepository(prisma));
 
 describe('AccountsService', () => {
   it('creates the first account once, however many processes start together', async () => {

@@ -1,5 +1,6 @@
 import { isUuid } from '#common';
-import { Prisma, type PrismaService } from '#platform/prisma';
+import { Injectable } from '#platform/injection';
+import { Prisma, PrismaService } from '#platform/prisma';
 import type {
   Account,
   AccountState,
@@ -86,6 +87,7 @@ const erasedTopUp = {
   nextLookAt: null,
 };
 
+@Injectable()
 export class AccountsRepository {
   constructor(private readonly prisma: PrismaService) {}
 

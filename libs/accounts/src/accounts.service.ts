@@ -1,6 +1,5 @@
 import { type Clock, isUuid, PlatformError, systemClock } from '#common';
 import { Injectable, Optional } from '#platform/injection';
-import { PrismaService } from '#platform/prisma';
 import { AccountsRepository, type KeyLookup } from './accounts.repository.js';
 import {
   type Account,
@@ -45,11 +44,12 @@ export interface BootstrapKeys {
 /** Accounts and API keys. */
 @Injectable()
 export class AccountsService {
-  private readonly repository: AccountsRepository;
   private readonly keys: KeyCache;
 
-  constructor(prisma: PrismaService, @Optional() clock: Clock = systemClock) {
-    this.repository = new AccountsRepository(prisma);
+  constructor(
+    private readonly repository: AccountsRepository,
+    @Optional() clock: Clock = systemClock,
+  ) {
     this.keys = new KeyCache((keyHash) => this.readKey(keyHash), clock);
   }
 

@@ -8,9 +8,11 @@ import { expectInvariant } from '#test/invariant';
 import { createMigratedDatabase, type TestDatabase } from '#test/postgres';
 import { JobQuote } from './job-quote.js';
 import { type CloseResult, LedgerRepository, type Reserved } from './ledger.repository.js';
+import { createLedger } from './create-ledger.js';
 import { LedgerService } from './ledger.service.js';
 import { PriceList } from './price-list.js';
 import { PriceRepository } from './price.repository.js';
+import { KeyUsageRepository } from './usage/key-usage.repository.js';
 import { ReservationStep } from './reservation.step.js';
 
 const usd = (amount: number): bigint => (BigInt(Math.round(amount * 1_000)) * nanosPerUsd) / 1_000n;
@@ -27,7 +29,7 @@ beforeAll(async () => {
   database = await createMigratedDatabase();
   prisma = new PrismaService({ url: database.url, poolSize: 20 });
   pool = new pg.Pool({ connectionString: database.url, max: 20 });
-  ledger = new LedgerService(prisma);
+  ledger = createLedger(prisma);
   replicas = [prisma, ...[1, 2].map(() => new PrismaService({ url: database.url, poolSize: 20 }))];
 });
 
@@ -72,7 +74,7 @@ async function open(amountNano: bigint, options: { requestId?: string; apiKeyId?
         INSERT INTO jobs (request_id, account_id, api_key_id, modality, model_id, deadline_at)
         VALUES (${requestId}, ${account}::uuid, ${apiKeyId}::uuid, 'chat', 'm', now()) ON CONFLICT DO NOTHING`;
       const options = { job, quote: new JobQuote(amountNano, price, noTokens) };
-      const [answer] = await new LedgerRepository(transaction).reserve([options]);
+      const [answer] = await new LedgerRepository(prisma).reserve([options], transaction);
       reserved = answer ?? expect.fail('the ledger did not answer');
       if (reserved.result !== 'reserved' && reserved.result !== 'repeated') throw new Error('refused');
     })
@@ -86,10 +88,12 @@ async function open(amountNano: bigint, options: { requestId?: string; apiKeyId?
 /** Closes a job as the platform does; `amounts` are its lines, none releases the reservation. */
 async function close(requestId: string, amounts: bigint[] | null, attempt = 1): Promise<CloseResult> {
   return prisma.$prepared(async (transaction) => {
-    const inside = new LedgerRepository(transaction);
     const lines = (amounts ?? []).map((amountNano) => ({ sku: 's', units: '0.5', unitPriceNano: 1n, amountNano }));
     const closing = { requestId, accountId: account, attempt, lines: amounts && lines };
-    const [{ result } = expect.fail('the ledger did not answer')] = await inside.close([closing]);
+    const [{ result } = expect.fail('the ledger did not answer')] = await new LedgerRepository(prisma).close(
+      [closing],
+      transaction,
+    );
     if (result !== 'fenced') {
       await transaction.$executeRaw`
         UPDATE jobs SET state = 'succeeded', finished_at = now() WHERE request_id = ${requestId} AND state = 'queued'`;
@@ -311,7 +315,10 @@ describe('key limits', () => {
     await close(first.requestId, [usd(1)]);
     await open(usd(0.25), { apiKeyId: limited });
     const quote = new JobQuote(usd(3), { id: 1n, modelId: 'm', pricing: null }, noTokens);
-    const [refusal] = await new ReservationStep().admit(prisma, [{ job, quote }]);
+    const [refusal] = await new ReservationStep(new LedgerRepository(prisma), new KeyUsageRepository(prisma)).admit(
+      prisma,
+      [{ job, quote }],
+    );
     expect(refusal).toMatchObject({ code: 'API_KEY_USD_SPEND_LIMIT_EXCEEDED', grantableNano: usd(0.75) });
     expect(refusal?.message).toContain(`is 2.000000 USD ${name}, of which 1.250000 is spent or reserved.`);
     expect(refusal?.message).toContain('needs up to 3.000000.');
@@ -322,7 +329,10 @@ describe('key limits', () => {
     await give('USD', usd(1));
     const job = { requestId: 'TST-poor', accountId: account, apiKeyId: key, modelId: 'm' };
     const quote = new JobQuote(usd(3), { id: 1n, modelId: 'm', pricing: null }, noTokens);
-    const [refusal] = await new ReservationStep().admit(prisma, [{ job, quote }]);
+    const [refusal] = await new ReservationStep(new LedgerRepository(prisma), new KeyUsageRepository(prisma)).admit(
+      prisma,
+      [{ job, quote }],
+    );
     expect(refusal?.message).toContain('needs up to 3.000000 USD or DIEM, and the balance has 1.000000.');
   });
 

@@ -1,9 +1,8 @@
 import { type Currency, isUuid, type NanoUsd } from '#common';
-import type { RawQueries } from '#platform/prisma';
+import { Injectable } from '#platform/injection';
+import { boundedRead, PrismaService, type RawQueries } from '#platform/prisma';
 import type { ChargeLine, Pricing } from '#model-registry/manifest';
 import type { BalanceBefore, JobQuote, RefusedResult, ReservableJob } from './job-quote.js';
-import type { KeyStanding } from './reservation-refused.js';
-import { KeyUsageRepository } from './usage/key-usage.repository.js';
 import { verifyStatement } from './verify.sql.repository.js';
 
 export type CreditKind = 'top_up' | 'grant' | 'revoke';
@@ -129,21 +128,28 @@ interface ClosedRow {
   held_nano: bigint;
 }
 
+/** How long the database may count reservations, in ms. */
+const flowTimeoutMs = 2_000;
+
 /**
  * Calls the ledger functions of the database, one statement each. Their guarantees are documented in the migration that
- * creates them.
+ * creates them. Reservations are made and closed in the transaction that opens or closes their jobs.
  */
+@Injectable()
 export class LedgerRepository {
   // SQL: each call is one function of the database, which locks, checks and posts in one statement.
-  constructor(private readonly queries: RawQueries) {}
+  constructor(private readonly prisma: PrismaService) {}
 
   /**
    * Reserves for each job what its quote says, in account order, so that two groups never wait for each other. The
    * results are in the order of the jobs.
    */
-  async reserve(requests: readonly { job: ReservableJob; quote: JobQuote }[]): Promise<Reserved[]> {
+  async reserve(
+    requests: readonly { job: ReservableJob; quote: JobQuote }[],
+    transaction: RawQueries,
+  ): Promise<Reserved[]> {
     const given = inAccountOrder(requests.map(({ job, quote }) => ({ ...job, ...amountsOf(quote) })));
-    const rows = await this.queries.$queryRaw<ReservedRow[]>`
+    const rows = await transaction.$queryRaw<ReservedRow[]>`
       SELECT g."requestId" AS request_id, r.outcome AS result, r.grantable_nano, r.diem_before_nano, r.usd_before_nano
         FROM jsonb_to_recordset(${JSON.stringify(given)}::jsonb)
           AS g("requestId" text, "accountId" uuid, "apiKeyId" uuid, "modelId" text, "amountNano" bigint,
@@ -154,28 +160,8 @@ export class LedgerRepository {
     return requests.map(({ job }) => reservedOf(one(answers.get(job.requestId))));
   }
 
-  /** Returns the limits of a key beside what counts against them; null for an unknown key. */
-  async keyStanding(apiKeyId: string): Promise<KeyStanding | null> {
-    const [row] = await this.queries.$queryRaw<(KeyStanding & { heldUsdNano: NanoUsd; heldDiemNano: NanoUsd })[]>`
-      SELECT k.limit_usd_nano AS "limitUsdNano", k.limit_diem_nano AS "limitDiemNano",
-             k.limit_period::text AS "limitPeriod", COALESCE(s.held_usd_nano, 0) AS "heldUsdNano",
-             COALESCE(s.held_diem_nano, 0) AS "heldDiemNano",
-             CASE k.limit_period WHEN 'LIFETIME' THEN NULL
-               WHEN 'MONTH' THEN (date_trunc('month', ledger_today()) + interval '1 month')::timestamp AT TIME ZONE 'UTC'
-               ELSE (ledger_today() + 1)::timestamp AT TIME ZONE 'UTC' END AS "resetsAt"
-        FROM api_keys k LEFT JOIN key_spend s ON s.api_key_id = k.id WHERE k.id = ${apiKeyId}::uuid`;
-    const spending = (await new KeyUsageRepository(this.queries).usageOfKeys([apiKeyId])).get(apiKeyId);
-    if (row === undefined || spending === undefined) return null;
-    const { heldUsdNano, heldDiemNano, ...limits } = row;
-    return {
-      ...limits,
-      usedUsdNano: spending.periodUsdNano + heldUsdNano,
-      usedDiemNano: spending.periodDiemNano + heldDiemNano,
-    };
-  }
-
   /** Settles the reservations that come with lines, and releases the others, in account order. */
-  async close(closings: readonly ReservationClosing[]): Promise<Closed[]> {
+  async close(closings: readonly ReservationClosing[], transaction: RawQueries): Promise<Closed[]> {
     const given = inAccountOrder(closings).map(({ requestId, attempt, lines }) => ({
       requestId,
       attempt,
@@ -186,7 +172,7 @@ export class LedgerRepository {
         amountNano: String(amountNano),
       })),
     }));
-    const rows = await this.queries.$queryRaw<ClosedRow[]>`
+    const rows = await transaction.$queryRaw<ClosedRow[]>`
       SELECT g."requestId" AS request_id, c.outcome AS result, c.charged_nano,
              COALESCE(h.diem_nano + h.bundled_nano + h.usd_nano, 0) AS held_nano
         FROM jsonb_to_recordset(${JSON.stringify(given)}::jsonb)
@@ -201,16 +187,16 @@ export class LedgerRepository {
   }
 
   /** Returns the prices at which requests were admitted; requests without a reservation are absent. */
-  async findPricings(requestIds: readonly string[]): Promise<Map<string, Pricing | null>> {
+  async findPricings(requestIds: readonly string[], transaction: RawQueries): Promise<Map<string, Pricing | null>> {
     if (requestIds.length === 0) return new Map();
-    const rows = await this.queries.$queryRaw<{ request_id: string; pricing: Pricing | null }[]>`
+    const rows = await transaction.$queryRaw<{ request_id: string; pricing: Pricing | null }[]>`
       SELECT request_id, price AS pricing FROM holds WHERE request_id = ANY (${[...requestIds]}::text[])`;
     return new Map(rows.map(({ request_id: requestId, pricing }) => [requestId, pricing]));
   }
 
   /** Returns what a closed request was charged; null while it is open, and without a reservation. */
   async findCharge(requestId: string): Promise<NanoUsd | null> {
-    const [row] = await this.queries.$queryRaw<{ charged_nano: NanoUsd | null }[]>`
+    const [row] = await this.prisma.$queryRaw<{ charged_nano: NanoUsd | null }[]>`
       SELECT charged_nano FROM holds WHERE request_id = ${requestId}`;
     return row?.charged_nano ?? null;
   }
@@ -219,7 +205,7 @@ export class LedgerRepository {
     kind: CreditKind,
     credit: { accountId: string; currency: Currency; amountNano: NanoUsd; reference: string | null; note: string },
   ): Promise<Credited> {
-    const [row] = await this.queries.$queryRaw<{ result: Credited['result']; amount_nano: bigint }[]>`
+    const [row] = await this.prisma.$queryRaw<{ result: Credited['result']; amount_nano: bigint }[]>`
       SELECT outcome AS result, amount_nano FROM ledger_credit(${kind}::ledger_kind, ${credit.accountId}::uuid,
         ${credit.currency}::currency, ${credit.amountNano}::bigint, ${credit.reference}, ${credit.note})`;
     const { result, amount_nano } = one(row);
@@ -228,7 +214,7 @@ export class LedgerRepository {
 
   /** Returns the credit posted under a reference; null if there is none. */
   async findCredit(reference: string): Promise<PostedCredit | null> {
-    const [row] = await this.queries.$queryRaw<PostedCredit[]>`
+    const [row] = await this.prisma.$queryRaw<PostedCredit[]>`
       SELECT t.kind::text AS kind, t.account_id::text AS "accountId", e.currency::text AS currency,
              abs(e.amount_nano) AS "amountNano"
         FROM ledger_transactions t JOIN ledger_entries e ON e.transaction_id = t.id
@@ -239,7 +225,7 @@ export class LedgerRepository {
 
   /** Resolves to the daily allowance. */
   async setStake(accountId: string, stakeNano: NanoUsd): Promise<NanoUsd> {
-    const [row] = await this.queries.$queryRaw<{ allowance: bigint }[]>`
+    const [row] = await this.prisma.$queryRaw<{ allowance: bigint }[]>`
       SELECT ledger_set_stake(${accountId}::uuid, ${stakeNano}::bigint) AS allowance`;
     return one(row).allowance;
   }
@@ -247,7 +233,7 @@ export class LedgerRepository {
   /** Returns the balance that can be spent now; expired DIEM are not counted even before they are booked. */
   async balance(accountId: string): Promise<AccountBalance | null> {
     if (!isUuid(accountId)) return null;
-    const [row] = await this.queries.$queryRaw<AccountBalance[]>`
+    const [row] = await this.prisma.$queryRaw<AccountBalance[]>`
       SELECT account_id::text AS "accountId",
              CASE WHEN diem_epoch >= ledger_today() THEN diem_nano - diem_held_nano
                   ELSE ledger_allowance(diem_stake_nano) END AS "diemNano",
@@ -259,24 +245,30 @@ export class LedgerRepository {
   }
 
   async openReservations(): Promise<OpenReservations> {
-    const [row] = await this.queries.$queryRaw<OpenReservations[]>`
+    const [row] = await this.prisma.$queryRaw<OpenReservations[]>`
       SELECT count(*)::int AS count,
              COALESCE(sum(diem_nano + bundled_nano + usd_nano), 0)::bigint AS "heldNano"
         FROM holds WHERE state = 'open'`;
     return one(row);
   }
 
+  /** Rejects with `REQUEST_TIMEOUT` when the database takes too long. */
   async reservationFlow(windowMs: number): Promise<ReservationFlow> {
-    const [row] = await this.queries.$queryRaw<ReservationFlow[]>`
+    const rows = await boundedRead(
+      this.prisma,
+      { owner: null, timeoutMs: flowTimeoutMs },
+      (transaction) =>
+        transaction.$queryRaw<ReservationFlow[]>`
       SELECT (SELECT count(*)::int FROM holds WHERE state = 'open') AS open,
              EXISTS (SELECT 1 FROM jobs j JOIN holds h ON h.request_id = j.request_id
                       WHERE j.finished_at > now() - ${windowMs}::float8 * interval '1 ms' AND h.state <> 'open')
-               AS "anyClosed"`;
-    return one(row);
+               AS "anyClosed"`,
+    );
+    return one(rows[0]);
   }
 
   async verify(): Promise<VerifyReport> {
-    const [row] = await this.queries.$queryRaw<[{ report: VerifyReport }]>(verifyStatement);
+    const [row] = await this.prisma.$queryRaw<[{ report: VerifyReport }]>(verifyStatement);
     return withBigints(one(row).report);
   }
 }

@@ -1,6 +1,5 @@
 import { type Currency, formatNanos, type NanoUsd, PlatformError } from '#common';
 import { Injectable } from '#platform/injection';
-import { boundedRead, PrismaService } from '#platform/prisma';
 import {
   type EntryPosition,
   LedgerEntriesRepository,
@@ -24,15 +23,11 @@ export interface Credit {
 /** Ledger operations of operators and other libraries, besides the steps that every job takes. */
 @Injectable()
 export class LedgerService {
-  private readonly repository: LedgerRepository;
-  private readonly history: LedgerEntriesRepository;
-  private readonly verifications: LedgerVerificationRepository;
-
-  constructor(private readonly prisma: PrismaService) {
-    this.repository = new LedgerRepository(prisma);
-    this.history = new LedgerEntriesRepository(prisma);
-    this.verifications = new LedgerVerificationRepository(prisma);
-  }
+  constructor(
+    private readonly repository: LedgerRepository,
+    private readonly history: LedgerEntriesRepository,
+    private readonly verifications: LedgerVerificationRepository,
+  ) {}
 
   /**
    * Posts credit (`top_up` was paid, `grant` is free), or revokes available credit (`revoke`). Resolves to false when
@@ -121,9 +116,7 @@ export class LedgerService {
 
   /** Returns whether reservations are closed: how many are open, and whether any was closed in the last `windowMs`. */
   async reservationFlow(windowMs: number): Promise<ReservationFlow> {
-    return boundedRead(this.prisma, { owner: null, timeoutMs: 2_000 }, (transaction) =>
-      new LedgerRepository(transaction).reservationFlow(windowMs),
-    );
+    return this.repository.reservationFlow(windowMs);
   }
 
   /** Verifies the ledger and records what was found, for those who look at it later. */

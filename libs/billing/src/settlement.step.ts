@@ -4,7 +4,7 @@ import type { RawQueries } from '#platform/prisma';
 import type { Pricing } from '#model-registry/manifest';
 import { JobMeter } from './job-meter.js';
 import type { Meter } from './meter.js';
-import { type Closed, type ReservationClosing, LedgerRepository } from './ledger.repository.js';
+import { type Closed, LedgerRepository, type ReservationClosing } from './ledger.repository.js';
 import { MoneyMetrics } from './money.metrics.js';
 
 /** What the step needs to know about a closed job. */
@@ -27,6 +27,7 @@ export class SettlementStep {
   private readonly closed = new WeakMap<SettleableJob, Closed>();
 
   constructor(
+    private readonly ledger: LedgerRepository,
     @Inject(JobMeter) private readonly meter: Meter,
     @Optional() private readonly metrics?: MoneyMetrics,
   ) {}
@@ -38,13 +39,12 @@ export class SettlementStep {
   };
 
   async close(transaction: RawQueries, jobs: readonly SettleableJob[]): Promise<void> {
-    const ledger = new LedgerRepository(transaction);
     const paying = jobs.filter(({ usage, errorCode }) => usage !== null && paysForDelivery(errorCode));
-    const pricings = await ledger.findPricings(paying.map(({ requestId }) => requestId));
+    const ids = paying.map(({ requestId }) => requestId);
+    const pricings = await this.ledger.findPricings(ids, transaction);
     // The account locks are held from here to the commit.
-    const results = await new LedgerRepository(transaction.last ?? transaction).close(
-      jobs.map((job) => this.closingOf(job, pricings)),
-    );
+    const closings = jobs.map((job) => this.closingOf(job, pricings));
+    const results = await this.ledger.close(closings, transaction.last ?? transaction);
     for (const [position, job] of jobs.entries()) {
       const closed = results[position];
       if (closed !== undefined) this.closed.set(job, closed);

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { AccountsService } from '#accounts';
+import { AccountsRepository, AccountsService } from '#accounts';
 import { PrismaService } from '#platform/prisma';
 import { createMigratedDatabase, type TestDatabase } from '#test/postgres';
 import { installBundled } from './bundled/install-bundled.js';
@@ -20,7 +20,7 @@ beforeAll(async () => {
   database = await createMigratedDatabase();
   prisma = new PrismaService({ url: database.url, poolSize: 8 });
   characters = new CharactersService(new CharactersRepository(prisma), new ReviewsRepository(prisma));
-  accountId = (await new AccountsService(prisma).createAccount('reader')).id;
+  accountId = (await new AccountsService(new AccountsRepository(prisma)).createAccount('reader')).id;
 });
 
 afterAll(async () => {

@@ -1,3 +1,4 @@
+import { isIP } from 'node:net';
 import type { Dispatcher } from 'undici';
 import { PlatformError } from '#common';
 import { within } from '#platform/turns';
@@ -7,8 +8,36 @@ import { type AllowedNetwork, isAllowed, isGlobalAddress, parseNetwork } from '.
 import { receive } from './receive.js';
 import type { RemoteFile, RemoteRequest, RemoteStream } from './remote-file.js';
 import { NameResolver } from './name-resolver.js';
-import { hostOf, isAddress, parseRemoteUrl } from './remote-url.js';
 import type { HostAddress, Resolver } from './resolve-address.js';
+
+const longestUrl = 8_192;
+
+/**
+ * Parses a URL that may be requested: http or https, a host, no user or password. The platform's parser normalizes
+ * every spelling of an IPv4 address (decimal, octal, hex, short), so no other code has to.
+ */
+function parseRemoteUrl(text: string, param: string | null): URL {
+  if (text.length > longestUrl) throw refusedUrl(`is longer than ${longestUrl} characters`, param);
+  let url: URL;
+  try {
+    url = new URL(text);
+  } catch (error) {
+    throw refusedUrl('is not a valid URL', param, error);
+  }
+  if (url.protocol !== 'https:' && url.protocol !== 'http:') throw refusedUrl('must be an http or https URL', param);
+  if (url.username !== '' || url.password !== '') throw refusedUrl('must not hold a user or a password', param);
+  if (url.hostname === '') throw refusedUrl('names no host', param);
+  return url;
+}
+
+/** Returns the host of a URL without the brackets of IPv6 and the trailing dot of an absolute name. */
+function hostOf(url: URL): string {
+  return url.hostname.replace(/^\[|\]$/g, '').replace(/\.$/, '');
+}
+
+function isAddress(host: string): boolean {
+  return isIP(host) !== 0;
+}
 
 export interface EgressOptions {
   /** Default: a `NameResolver` for names of callers. */

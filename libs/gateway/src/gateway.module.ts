@@ -1,6 +1,13 @@
 import { Global, Module, type OnApplicationShutdown } from '@nestjs/common';
 import { APP_FILTER, APP_GUARD, APP_INTERCEPTOR } from '@nestjs/core';
-import { ContractSignatures, SignInVerifier, WalletCallers } from '#accounts';
+import {
+  AccountsRepository,
+  ContractSignatures,
+  SignInVerifier,
+  WalletCallers,
+  WalletKeysRepository,
+  WalletNoncesRepository,
+} from '#accounts';
 import { AccountsModule } from '#accounts/nest';
 import { BillingModule } from '#billing/nest';
 import { ChainsModule } from '#chains/nest';
@@ -15,7 +22,6 @@ import { ModelRegistryModule } from '#model-registry/nest';
 import { ApiConfig } from '#platform/config';
 import { WatchedFile } from '#platform/files';
 import { Logger } from '#platform/logging';
-import { PrismaService } from '#platform/prisma';
 import { RateLimitModule } from '#rate-limit/nest';
 import { StorageModule } from '#storage/nest';
 import { WebModule } from '#web/nest';
@@ -76,10 +82,16 @@ async function openPolicy(
   return new ContentPolicy(file, texts, classifier);
 }
 
-function signInsOf({ wallets }: ApiConfig, prisma: PrismaService): WalletSignIns {
+function signInsOf(
+  { wallets }: ApiConfig,
+  accounts: AccountsRepository,
+  keys: WalletKeysRepository,
+  nonces: WalletNoncesRepository,
+): WalletSignIns {
   if (!wallets.isOn) return new WalletSignIns(null);
   const contracts = new ContractSignatures(wallets.rpcUrls, new OperatorClient());
-  return new WalletSignIns(new WalletCallers(prisma, new SignInVerifier(wallets, contracts)));
+  const verifier = new SignInVerifier(wallets, contracts);
+  return new WalletSignIns(new WalletCallers({ accounts, keys, nonces, verifier }));
 }
 
 /** The path of a request: hooks before the body is read, then guard, interceptor and filter of every route. */
@@ -131,7 +143,11 @@ function signInsOf({ wallets }: ApiConfig, prisma: PrismaService): WalletSignIns
       useFactory: openPolicy,
     },
     ModelAvailabilityWatcher,
-    { provide: WalletSignIns, inject: [ApiConfig, PrismaService], useFactory: signInsOf },
+    {
+      provide: WalletSignIns,
+      inject: [ApiConfig, AccountsRepository, WalletKeysRepository, WalletNoncesRepository],
+      useFactory: signInsOf,
+    },
     PaymentAnswers,
     { provide: APP_GUARD, useClass: AccessGuard },
     { provide: APP_INTERCEPTOR, useClass: IdempotencyInterceptor },

@@ -1,7 +1,7 @@
 import { Redis } from 'ioredis';
 import pg from 'pg';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { AccountsService, type Caller } from '#accounts';
+import { AccountsRepository, AccountsService, type Caller } from '#accounts';
 import { newRequestId, PlatformError, StoreBudget } from '#common';
 import { createLogger } from '#platform/logging';
 import { PrismaService } from '#platform/prisma';
@@ -76,7 +76,7 @@ describe.each(transports)('jobs over $kind', ({ kind }) => {
     client = new pg.Client(database.url);
     await client.connect();
     jobs = new JobsRepository(prisma);
-    const accounts = new AccountsService(prisma);
+    const accounts = new AccountsService(new AccountsRepository(prisma));
     const keys = await accounts.bootstrap();
     caller = await accounts.authenticate(keys?.inferenceKey ?? '');
     transport = await createTransport({

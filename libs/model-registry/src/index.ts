@@ -5,6 +5,7 @@ export { PlacementRepository } from './placement/placement.repository.js';
 export { assertPool, PlacementService } from './placement/placement.service.js';
 export { parseModelName } from './registry/model-name.js';
 export { CompatibleNames } from './registry/compatible-names.js';
+export { ModelRepository } from './registry/model.repository.js';
 export { ModelRegistryService } from './registry/model-registry.service.js';
 export { MembershipOnlineModels, noOnlineModels, OnlineModels } from './registry/online-models.js';
 export { OutputFormats } from './registry/output-formats.js';

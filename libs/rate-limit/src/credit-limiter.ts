@@ -38,7 +38,7 @@ export class CreditLimiter {
   private readonly turns = new Map<string, TurnPool>();
 
   constructor(
-    @Inject(LimitStore) private readonly store: Pick<LimitStore, 'take' | 'correct' | 'open' | 'release'>,
+    private readonly store: LimitStore,
     /** Without rate limits, nothing is counted or refused. */
     @Inject(LimitsConfig) private readonly config: Pick<LimitsConfig, 'rateLimits'>,
     @Inject(RefusalCounter) private readonly refusals: Pick<RefusalCounter, 'count'>,

@@ -1,11 +1,11 @@
 import { type Command, Option } from 'commander';
 import type { AccountTier } from '#accounts';
-import { PlatformError } from '#common';
+import { formatNanos, PlatformError } from '#common';
 import type { CliContext } from '../cli-context.js';
 import { addAccountStateCommands } from './account-state-commands.js';
 import { accountTable } from './account-table.js';
 import { resolveAccount } from './resolve-account.js';
-import { showAccount } from './show-account.js';
+import { requireLedger } from '../money/require-ledger.js';
 
 const jsonFlag = ['--json', 'print one JSON document to stdout'] as const;
 const tiers: readonly AccountTier[] = ['default', 'partner'];
@@ -113,4 +113,29 @@ async function setTier(
   if (json) return context.output.json({ id, tier });
   context.output.line(`${id}: ${tier}`);
   context.next(`sluice accounts show ${id}, or sluice limits list`);
+}
+
+/** `sluice accounts show`: prints the account and its balances. */
+async function showAccount(
+  context: CliContext,
+  idOrName: string | undefined,
+  { json }: { json?: boolean },
+): Promise<void> {
+  const account = await resolveAccount(context, idOrName);
+  const balance = await (await requireLedger(context)).balance(account.id);
+  if (json) return context.output.json({ ...account, balance });
+  context.output.line(`${account.id}  ${account.name}`);
+  const beta = `${account.betaAccess ? ', beta access' : ''}${account.isOperator ? ', operator' : ''}`;
+  if (account.state !== 'active') context.output.line(account.state);
+  context.output.line(`tier ${account.tier}${beta}, since ${account.createdAt.toISOString()}`);
+  context.output.table(
+    ['CURRENCY', 'FREE'],
+    [
+      ['DIEM', `${formatNanos(balance.diemNano)} of ${formatNanos(balance.diemAllowanceNano)} today`],
+      ['BUNDLED', formatNanos(balance.bundledNano)],
+      ['USD', formatNanos(balance.usdNano)],
+    ],
+  );
+  context.output.line(`reserved by open requests: ${formatNanos(balance.heldNano)}`);
+  context.next(`sluice usage --account ${account.id}, or sluice keys list --account ${account.id}`);
 }

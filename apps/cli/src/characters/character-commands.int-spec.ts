@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { AccountsService } from '#accounts';
+import { AccountsRepository, AccountsService } from '#accounts';
 import { PrismaService } from '#platform/prisma';
 import { runCommandLine } from '#test/command-line';
 import { createMigratedDatabase, type TestDatabase } from '#test/postgres';
@@ -15,7 +15,7 @@ beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'sluice characters '));
   database = await createMigratedDatabase();
   const prisma = new PrismaService({ url: database.url, poolSize: 2 });
-  accountId = (await new AccountsService(prisma).createAccount('a')).id;
+  accountId = (await new AccountsService(new AccountsRepository(prisma)).createAccount('a')).id;
   await prisma.$disconnect();
 });
 

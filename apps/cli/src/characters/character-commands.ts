@@ -1,11 +1,9 @@
 import { type Command, Option } from 'commander';
+import type { Character } from '#characters';
 import type { CliContext } from '../cli-context.js';
 import { addCharacter, importCharacter } from './add-character.js';
 import { addDocumentCommands } from './document-commands.js';
-import { exportCharacter } from './export-character.js';
-import { listCharacters, showCharacter } from './list-characters.js';
 import { reviewCharacter, type ReviewOptions } from './review-character.js';
-import { syncCharacters } from './sync-characters.js';
 
 const jsonFlag = ['--json', 'print one JSON document to stdout'] as const;
 const replaceFlag = ['--replace', 'replace a character of the same slug; its reviews stay'] as const;
@@ -78,4 +76,72 @@ async function removeCharacter(context: CliContext, slug: string, { json }: Json
   await (await context.requireCharacters()).remove(slug);
   if (json) return context.output.json({ slug, removed: true });
   context.output.line(`${slug}: removed`);
+}
+
+/** Prints the YAML file of a character, or its card. */
+async function exportCharacter(
+  context: CliContext,
+  slug: string,
+  { format, json }: { format: string; json?: boolean },
+): Promise<void> {
+  const { characterFields, formatCharacterCard, formatCharacterFile } = await import('#characters');
+  const character = await (await context.requireCharacters()).find(slug);
+  if (format === 'card') return context.output.json(formatCharacterCard(character));
+  if (json) return context.output.json(characterFields(character));
+  context.output.line(formatCharacterFile(character).trimEnd());
+}
+
+/**
+ * Installs a folder of characters. `npm start` does this itself for those of the product; a deployment does it once per
+ * release, after the migrations.
+ */
+async function syncCharacters(
+  context: CliContext,
+  folder: string | undefined,
+  { json }: { json?: boolean },
+): Promise<void> {
+  const { bundledCharacterFolder, installBundled, loadCharacterFolder } = await import('#characters');
+  const characters = await loadCharacterFolder(folder ?? bundledCharacterFolder());
+  const changed = await installBundled(await context.requireDatabase(), characters);
+  const slugs = characters.map(({ slug }) => slug);
+  if (json) return context.output.json({ characters: slugs, changed });
+  for (const slug of slugs) context.output.line(`${slug}: ${changed.includes(slug) ? 'installed' : 'unchanged'}`);
+}
+
+async function listCharacters(context: CliContext, { json }: { json?: boolean }): Promise<void> {
+  const characters = await (await context.requireCharacters()).all();
+  if (json) return context.output.json({ characters });
+  context.output.table(
+    ['SLUG', 'MODEL', 'CHATS', 'RATING', 'REVIEWS', 'AUTHOR', 'NAME'],
+    characters.map((character) => [
+      character.slug,
+      character.modelId,
+      String(character.uses),
+      ratingOf(character),
+      String(character.ratingCount),
+      character.author,
+      character.name,
+    ]),
+  );
+}
+
+async function showCharacter(context: CliContext, slug: string, { json }: { json?: boolean }): Promise<void> {
+  const character = await (await context.requireCharacters()).find(slug);
+  if (json) return context.output.json(character);
+  const { output } = context;
+  output.line(`${character.name} (${slug}), by ${character.author}`);
+  if (character.description !== null) output.line(character.description);
+  const flags = [character.featured && 'featured', character.adult && 'adult', character.webEnabled && 'web access'];
+  const shown = flags.filter((flag) => flag !== false);
+  output.line(
+    `model: ${character.modelId}; tags: ${character.tags.join(', ') || '–'}; ${shown.join(', ') || 'no flags'}`,
+  );
+  output.line(`${character.uses} chats, ${character.ratingCount} reviews, rated ${ratingOf(character)}`);
+  if (character.greeting !== null) output.line(`\nGreeting:\n${character.greeting}`);
+  output.line(`\nSystem prompt:\n${character.systemPrompt}`);
+  context.next(`sluice characters export ${slug} > ${slug}.yaml, then sluice characters add ${slug}.yaml --replace`);
+}
+
+function ratingOf({ ratingCount, ratingSum }: Character): string {
+  return ratingCount === 0 ? '–' : (ratingSum / ratingCount).toFixed(1);
 }

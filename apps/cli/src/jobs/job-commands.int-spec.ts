@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { AccountsService } from '#accounts';
+import { AccountsRepository, AccountsService } from '#accounts';
 import { PrismaService } from '#platform/prisma';
 import { runCommandLine } from '#test/command-line';
 import { createMigratedDatabase, type TestDatabase } from '#test/postgres';
@@ -22,7 +22,7 @@ interface Row {
 beforeAll(async () => {
   database = await createMigratedDatabase();
   prisma = new PrismaService({ url: database.url, poolSize: 2 });
-  const accounts = new AccountsService(prisma);
+  const accounts = new AccountsService(new AccountsRepository(prisma));
   accountId = (await accounts.createAccount('tenant')).id;
   const made = await accounts.createKey({ accountId, kind: 'INFERENCE' });
   key = made.key;

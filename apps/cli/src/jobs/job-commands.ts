@@ -1,10 +1,12 @@
 import { type Command, Option } from 'commander';
 import { PlatformError } from '#common';
 import type { JobState } from '#jobs';
+import type { JobFilter, ListedJob } from '#jobs/inspection';
 import type { CliContext } from '../cli-context.js';
 import { cancelJob } from './cancel-job.js';
-import { listJobs } from './list-jobs.js';
 import { showJob } from './show-job.js';
+import { resolveAccount } from '../accounts/resolve-account.js';
+import { requireInspection } from './require-inspection.js';
 
 const jsonFlag = ['--json', 'print one JSON document to stdout'] as const;
 const states: readonly JobState[] = ['queued', 'running', 'succeeded', 'failed', 'cancelled', 'expired'];
@@ -70,4 +72,38 @@ function limitOf(text: string): number {
   const limit = Number(text);
   if (/^\d{1,6}$/.test(text) && limit >= 1 && limit <= maxListed) return limit;
   throw new PlatformError('INVALID_REQUEST', `--limit must be a whole number from 1 to ${maxListed}.`);
+}
+
+/** `sluice jobs list`. */
+async function listJobs(
+  context: CliContext,
+  { account, json, ...filter }: Omit<JobFilter, 'accountId'> & { account?: string; json?: boolean },
+): Promise<void> {
+  const accountId = account === undefined ? undefined : (await resolveAccount(context, account)).id;
+  const jobs = await (await requireInspection(context)).list({ ...filter, accountId });
+  if (json) return context.output.json(jobs);
+  if (jobs.length === 0) return context.output.line('no job is like that');
+  context.output.table(['REQUEST', 'STATE', 'QUEUE', 'ACCOUNT', 'ADMITTED', 'WAITED', 'RAN', 'CODE'], jobs.map(rowOf));
+}
+
+function rowOf(job: ListedJob): string[] {
+  const { requestId, state, attempt, modality, modelId, accountId, createdAt, startedAt, finishedAt, errorCode } = job;
+  const nowMs = Date.now();
+  const until = (startedAt ?? finishedAt)?.getTime() ?? nowMs;
+  const ran = startedAt === null ? '–' : seconds((finishedAt?.getTime() ?? nowMs) - startedAt.getTime());
+  return [
+    requestId,
+    attempt === 1 ? state : `${state} (attempt ${attempt})`,
+    `${modality}.${modelId}`,
+    accountId,
+    createdAt.toISOString(),
+    seconds(until - createdAt.getTime()),
+    ran,
+    errorCode ?? '–',
+  ];
+}
+
+/** The clocks of this machine and of the database may differ. */
+function seconds(ms: number): string {
+  return `${Math.max(0, ms / 1_000).toFixed(1)} s`;
 }

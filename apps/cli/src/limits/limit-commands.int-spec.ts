@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { AccountsService } from '#accounts';
-import { ModelRegistryService, noOnlineModels } from '#model-registry';
+import { AccountsRepository, AccountsService } from '#accounts';
+import { ModelRegistryService, ModelRepository, noOnlineModels } from '#model-registry';
 import { PrismaService } from '#platform/prisma';
 import { runCommandLine } from '#test/command-line';
 import { exampleManifest } from '#test/example-manifest';
@@ -13,11 +13,11 @@ let keyId: string;
 beforeAll(async () => {
   database = await createMigratedDatabase();
   const prisma = new PrismaService({ url: database.url, poolSize: 2 });
-  const accounts = new AccountsService(prisma);
+  const accounts = new AccountsService(new AccountsRepository(prisma));
   accountId = (await accounts.createAccount('a')).id;
   keyId = (await accounts.createKey({ accountId, kind: 'INFERENCE' })).record.id;
   const tiny = exampleManifest({ id: 'tiny', aliases: ['small'], traits: { fastest: 1 } });
-  await new ModelRegistryService(prisma, noOnlineModels).upsert([tiny]);
+  await new ModelRegistryService(new ModelRepository(prisma), noOnlineModels).upsert([tiny]);
   await prisma.$disconnect();
 });
 

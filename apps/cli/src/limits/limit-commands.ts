@@ -3,7 +3,6 @@ import { PlatformError } from '#common';
 import type { LimitOverride, LimitOverridesRepository } from '#rate-limit';
 import { resolveAccount } from '../accounts/resolve-account.js';
 import type { CliContext } from '../cli-context.js';
-import { listLimits } from './list-limits.js';
 
 const jsonFlag = ['--json', 'print one JSON document to stdout'] as const;
 
@@ -129,4 +128,32 @@ function countOf(name: string, text: string | undefined): number | null {
 function nameOf({ accountId, apiKeyId, target }: Subject): string {
   const ownerName = apiKeyId === null ? (accountId ?? 'the whole installation') : `key ${apiKeyId}`;
   return target === '*' ? ownerName : `${ownerName}, ${target}`;
+}
+
+/** `sluice limits list`: the default limits and their overrides. */
+async function listLimits(context: CliContext, { json }: { json?: boolean }): Promise<void> {
+  const prisma = await context.requireDatabase();
+  const { limitClasses, LimitOverridesRepository, limitTable } = await import('#rate-limit');
+  const overrides = await new LimitOverridesRepository(prisma).list();
+  if (json) return context.output.json({ table: limitTable, overrides });
+  const cell = (limit: number | null): string => (limit === null ? '-' : String(limit));
+  context.output.table(
+    ['CLASS', 'RPM', 'TPM', 'PARTNER RPM', 'PARTNER TPM'],
+    limitClasses.map((name) => {
+      const { default: own, partner } = limitTable[name];
+      return [name, ...[own.requests, own.tokens, partner.requests, partner.tokens].map(cell)];
+    }),
+  );
+  context.output.line();
+  if (overrides.length === 0) return context.output.line('nothing was set instead');
+  context.output.table(
+    ['WHOSE', 'FOR', 'RPM', 'TPM', 'CONCURRENT'],
+    overrides.map(({ accountId, apiKeyId, target, requests, tokens, concurrent = null }) => [
+      apiKeyId === null ? (accountId ?? 'everybody') : `key ${apiKeyId}`,
+      target,
+      cell(requests),
+      cell(tokens),
+      cell(concurrent),
+    ]),
+  );
 }

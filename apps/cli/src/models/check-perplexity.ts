@@ -7,7 +7,6 @@ import { availableProcessors } from '#platform/process';
 import type { CliContext } from '../cli-context.js';
 import { type CheckOptions, wholeNumber } from './check-host.js';
 import { findKnownModel } from './known-models.js';
-import { compareLosses, meanOf } from './loss-statistics.js';
 import { type MeasuredLosses, measureLosses, type PerplexityOrder } from './measure-losses.js';
 
 /** Tokens of a window, if the context is not shorter. A quarter of each window is only context. */
@@ -123,4 +122,16 @@ export function describeLoss(id: string, { beside, difference, error }: Loss): s
   return Math.abs(difference) <= chanceErrors * error || difference === 0
     ? `${fact}, too little to tell them apart on this text`
     : fact;
+}
+
+function meanOf(values: Float64Array): number {
+  return values.reduce((sum, value) => sum + value, 0) / values.length;
+}
+
+/** Mean difference of paired losses with its standard error, in nats per token. */
+function compareLosses(losses: Float64Array, reference: Float64Array): { difference: number; error: number } {
+  const differences = losses.map((loss, index) => loss - (reference[index] ?? NaN));
+  const difference = meanOf(differences);
+  const variance = meanOf(differences.map((value) => (value - difference) ** 2));
+  return { difference, error: Math.sqrt(variance / differences.length) };
 }

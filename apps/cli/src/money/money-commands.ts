@@ -1,11 +1,9 @@
 import { type Command, Option } from 'commander';
-import type { CreditKind } from '#billing';
-import { currencies, type Currency, type NanoUsd, parseNanos, PlatformError } from '#common';
+import { type CreditKind, LedgerArchiver, LedgerArchiveRepository } from '#billing';
+import { currencies, type Currency, formatNanos, type NanoUsd, parseNanos, PlatformError } from '#common';
 import { resolveAccount } from '../accounts/resolve-account.js';
 import type { CliContext } from '../cli-context.js';
-import { archiveLedger, checkArchives } from './archive-ledger.js';
 import { requireLedger } from './require-ledger.js';
-import { showLedger } from './show-ledger.js';
 import { addUsageCommand } from './usage-command.js';
 import { verifyLedger } from './verify-ledger.js';
 
@@ -127,4 +125,58 @@ function countOf(text: string): number {
   const count = Number(text);
   if (Number.isInteger(count) && count > 0 && count <= maxEntries) return count;
   throw new PlatformError('INVALID_REQUEST', `--limit must be a number from 1 to ${maxEntries}.`);
+}
+
+interface ArchiveOptions {
+  before: string;
+  to: string;
+  json?: boolean;
+}
+
+/** `sluice ledger archive`: transactions of closed months leave the ledger for a file. */
+async function archiveLedger(context: CliContext, { before, to, json }: ArchiveOptions): Promise<void> {
+  const repository = new LedgerArchiveRepository(await context.requireDatabase());
+  const archiver = new LedgerArchiver(repository, (line) => context.note(line));
+  const result = await archiver.archive({ month: before, folder: to });
+  if (json) return context.output.json(result);
+  const { path, sha256, transactions, entries } = result;
+  if (path === null) return context.output.line('nothing was posted before, or it is archived already');
+  context.output.line(`${transactions} transactions with ${entries} entries are in ${path}`);
+  context.output.line(`sha256 ${sha256}`);
+  context.next(`sluice ledger verify --archives ${to}`);
+}
+
+/** Rejects where the file of an archive is missing from the folder, or was changed. */
+async function checkArchives(context: CliContext, folder: string): Promise<void> {
+  const faults = await new LedgerArchiver(new LedgerArchiveRepository(await context.requireDatabase())).check(folder);
+  if (faults.length === 0) return;
+  const list = faults.map(({ file, fault }) => `${file} ${fault}`).join(', ');
+  throw new PlatformError('UNKNOWN_ERROR', `Archives are not whole: ${list}.`);
+}
+
+interface ShowOptions {
+  account?: string;
+  limit: number;
+  json?: boolean;
+}
+
+/** `sluice ledger show`: the entries of one account. */
+async function showLedger(context: CliContext, { account, limit, json }: ShowOptions): Promise<void> {
+  const { id: accountId } = await resolveAccount(context, account);
+  const ledger = await requireLedger(context);
+  // An existing account without entries gets an empty table; an unknown one an error.
+  await ledger.balance(accountId);
+  const entries = await ledger.entries(accountId, limit);
+  if (json) return context.output.json({ accountId, entries });
+  context.output.table(
+    ['TIME', 'KIND', 'AMOUNT', 'CURRENCY', 'FOR', 'REQUEST'],
+    entries.map(({ createdAt, kind, amountNano, currency, sku, note, requestId }) => [
+      createdAt.toISOString(),
+      kind,
+      formatNanos(amountNano, 9),
+      currency,
+      sku ?? note,
+      requestId ?? '–',
+    ]),
+  );
 }

@@ -35,10 +35,13 @@ async function showUsage(context: CliContext, { account, days, by, json }: Usage
     throw new PlatformError('INVALID_REQUEST', `--days must be a whole number from 1 to ${mostDays}.`);
   }
   const { id } = await resolveAccount(context, account);
-  const { UsageAnalyticsService } = await import('#billing');
+  const { UsageAnalyticsRepository, UsageAnalyticsService } = await import('#billing');
   const endDate = dayOf(Date.now());
   const startDate = dayOf(Date.now() - (count - 1) * oneDayMs);
-  const usage = await new UsageAnalyticsService(await context.requireDatabase()).analyse(id, { startDate, endDate });
+  const usage = await new UsageAnalyticsService(new UsageAnalyticsRepository(await context.requireDatabase())).analyse(
+    id,
+    { startDate, endDate },
+  );
   const { byDate, byModel, byKey } = usage;
   if (json) return context.output.json({ accountId: id, startDate, endDate, byDate, byModel, byKey });
   context.output.line(`${id}, ${startDate} to ${endDate}`);

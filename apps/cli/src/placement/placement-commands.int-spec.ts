@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { ModelRegistryService, noOnlineModels, PlacementRepository } from '#model-registry';
+import { ModelRegistryService, ModelRepository, noOnlineModels, PlacementRepository } from '#model-registry';
 import { PrismaService } from '#platform/prisma';
 import { runCommandLine } from '#test/command-line';
 import { deterministicManifest } from '#test/deterministic-model';
@@ -12,7 +12,7 @@ beforeAll(async () => {
   database = await createMigratedDatabase();
   prisma = new PrismaService({ url: database.url, poolSize: 2 });
   const manifests = ['one', 'two'].map((id) => deterministicManifest(id, { installedBytes: 5e9 }));
-  await new ModelRegistryService(prisma, noOnlineModels).upsert(manifests);
+  await new ModelRegistryService(new ModelRepository(prisma), noOnlineModels).upsert(manifests);
 });
 
 afterAll(async () => {

@@ -31,9 +31,7 @@ beforeAll(async () => {
   });
   id = row?.id ?? '';
   const wallets = new WalletsRepository(prisma);
-  const execution = new TopUpExecutionRepository(prisma, (transaction, address) =>
-    wallets.accountOf(transaction, address),
-  );
+  const execution = new TopUpExecutionRepository(prisma, wallets);
   await execution.settle({ id, payer }, '0xabc');
 });
 afterAll(async () => {

@@ -3,7 +3,13 @@ import { mkdir, mkdtemp, readFile, realpath, rm, symlink, writeFile } from 'node
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
-import { ModelRegistryService, noOnlineModels, PlacementRepository, PlacementService } from '#model-registry';
+import {
+  ModelRegistryService,
+  ModelRepository,
+  noOnlineModels,
+  PlacementRepository,
+  PlacementService,
+} from '#model-registry';
 import {
   type Installation,
   InstallationRepository,
@@ -43,7 +49,7 @@ beforeAll(async () => {
   database = await createMigratedDatabase();
   prisma = new PrismaService({ url: database.url, poolSize: 6 });
   repository = new InstallationRepository(prisma);
-  registry = new ModelRegistryService(prisma, noOnlineModels, { cacheMs: 0 });
+  registry = new ModelRegistryService(new ModelRepository(prisma), noOnlineModels, { cacheMs: 0 });
   placements = new PlacementService(new PlacementRepository(prisma), registry);
   hub = await WeightsServer.start();
   publishLarge(hub);

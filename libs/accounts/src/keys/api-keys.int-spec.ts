@@ -3,6 +3,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { PlatformError } from '#common';
 import { PrismaService } from '#platform/prisma';
 import { createMigratedDatabase, type TestDatabase } from '#test/postgres';
+import { AccountsRepository } from '../accounts.repository.js';
 import { AccountsService } from '../accounts.service.js';
 import { defaultKeySettings } from '../api-key.js';
 import { ApiKeysService, type CreatedKey } from './api-keys.service.js';
@@ -17,7 +18,7 @@ let accountId: string;
 beforeAll(async () => {
   database = await createMigratedDatabase();
   prisma = new PrismaService({ url: database.url, poolSize: 20 });
-  accounts = new AccountsService(prisma);
+  accounts = new AccountsService(new AccountsRepository(prisma));
   keys = new ApiKeysService(new ApiKeysRepository(prisma), { usageOfKeys: () => Promise.resolve(new Map()) }, accounts);
 });
 
@@ -179,10 +180,10 @@ describe('another replica', () => {
   function replica(): { replica: AccountsService; pass(ms: number): void } {
     let nowMs = 0;
     const clock = { nowMs: () => nowMs, monotonicMs: () => nowMs };
-    return { replica: new AccountsService(prisma, clock), pass: (ms) => void (nowMs += ms) };
+    return { replica: new AccountsService(new AccountsRepository(prisma), clock), pass: (ms) => void (nowMs += ms) };
   }
 
-  it('refuses a deleted key 5 s later, and honours a change of it', async () => {
+  it('refuses a deleted key 5 s later, and honors a change of it', async () => {
     const { record, key } = await create();
     const { replica: other, pass } = replica();
     expect(await other.authenticate(key)).toMatchObject({ modelPrivacy: 'ALL', tier: 'default' });

@@ -1,5 +1,5 @@
 import { isUuid, PlatformError } from '#common';
-import { Inject, Injectable } from '#platform/injection';
+import { Injectable } from '#platform/injection';
 import type { Prisma } from '#platform/prisma';
 import { type ApiKeyKind, type ApiKeyRecord, hashApiKey, type KeySettings, lastSixOf, newApiKey } from '../api-key.js';
 import { AccountsService } from '../accounts.service.js';
@@ -27,7 +27,7 @@ export class ApiKeysService {
     private readonly repository: ApiKeysRepository,
     private readonly usage: KeyUsageReader,
     /** Forgets cached keys after every change. */
-    @Inject(AccountsService) private readonly accounts: Pick<AccountsService, 'forgetKeys'>,
+    private readonly accounts: AccountsService,
   ) {}
 
   /** Returns all active keys and the 500 that expired last, oldest first. */

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { PrismaService } from '#platform/prisma';
 import { createMigratedDatabase, type TestDatabase } from '#test/postgres';
+import { AccountsRepository } from '../accounts.repository.js';
 import { AccountsService, type BootstrapKeys } from '../accounts.service.js';
 import { ConsoleLinksService } from './console-links.service.js';
 import { ConsoleSessionsRepository } from './console-sessions.repository.js';
@@ -17,12 +18,14 @@ let sessions: ConsoleSessionsService;
 
 /** A replica with empty caches. */
 const replica = () =>
-  new ConsoleSessionsService(repository, new AccountsService(prisma), { secretKeys: ['5c'.repeat(32)] });
+  new ConsoleSessionsService(repository, new AccountsService(new AccountsRepository(prisma)), {
+    secretKeys: ['5c'.repeat(32)],
+  });
 
 beforeAll(async () => {
   database = await createMigratedDatabase();
   prisma = new PrismaService({ url: database.url, poolSize: 4 });
-  accounts = new AccountsService(prisma);
+  accounts = new AccountsService(new AccountsRepository(prisma));
   repository = new ConsoleSessionsRepository(prisma);
   const keys = await accounts.bootstrap();
   if (keys === null) throw new Error('The database was not empty.');

@@ -52,7 +52,7 @@ export class ConsoleSessionsService {
 
   constructor(
     private readonly repository: ConsoleSessionsRepository,
-    @Inject(AccountsService) private readonly accounts: Pick<AccountsService, 'authenticate'>,
+    private readonly accounts: AccountsService,
     /** Replicas with the same key accept each other's sessions. */
     @Inject(DatabaseConfig) { secretKeys: [newest, ...older] }: Pick<DatabaseConfig, 'secretKeys'>,
     @Optional() clock: Clock = systemClock,

@@ -20,7 +20,7 @@ export interface VerifiedSignIn {
 export class SignInVerifier {
   constructor(
     private readonly place: SignInPlace,
-    private readonly contracts: Pick<ContractSignatures, 'isValid'>,
+    private readonly contracts: ContractSignatures,
   ) {}
 
   /**

@@ -3,11 +3,15 @@ import type { Clock } from '#common';
 import { PrismaService } from '#platform/prisma';
 import { createMigratedDatabase, type TestDatabase } from '#test/postgres';
 import { evmWallet, signInHeader, solanaMainnet, solanaWallet } from '#test/wallet-sign-ins';
+import { AccountsRepository } from '../accounts.repository.js';
 import { AccountsService } from '../accounts.service.js';
 import { ApiKeysRepository } from '../keys/api-keys.repository.js';
 import { ContractSignatures } from './contract-signatures.js';
 import { SignInVerifier } from './sign-in-verifier.js';
 import { WalletCallers } from './wallet-callers.js';
+import { WalletKeysRepository } from './wallet-keys.repository.js';
+import { WalletNoncesRepository } from './wallet-nonces.repository.js';
+import { WalletsRepository } from '../web3/wallets.repository.js';
 
 const origin = 'http://127.0.0.1:3000';
 const here = '192.0.2.7';
@@ -30,7 +34,9 @@ function replica(): WalletCallers {
       return verifier.verify(header, atMs);
     },
   };
-  return new WalletCallers(prisma, counting, clock);
+  const accounts = new AccountsRepository(prisma);
+  const keys = new WalletKeysRepository(prisma, new WalletsRepository(prisma));
+  return new WalletCallers({ accounts, keys, nonces: new WalletNoncesRepository(prisma), verifier: counting }, clock);
 }
 
 beforeAll(async () => {
@@ -150,7 +156,7 @@ describe('WalletCallers', () => {
     const wallet = evmWallet();
     const callers = replica();
     const { accountId } = await callers.authenticate(await signInHeader(wallet, { origin }), here);
-    const accounts = new AccountsService(prisma);
+    const accounts = new AccountsService(new AccountsRepository(prisma));
     await accounts.setSuspended(accountId, true);
     nowMs += 5_001;
     const header = await signInHeader(wallet, { origin });
@@ -173,13 +179,13 @@ describe('WalletCallers', () => {
     const counts = await keys.transaction((transaction) => keys.count(transaction, accountId, 20));
     expect(counts.active).toBe(0);
     expect(await keys.transaction((transaction) => keys.standing(transaction, accountId, apiKeyId))).toBeNull();
-    expect(await new AccountsService(prisma).listKeys(accountId)).toEqual([]);
+    expect(await new AccountsService(new AccountsRepository(prisma)).listKeys(accountId)).toEqual([]);
   });
 
   it('forgets a wallet whose account is deleted', async () => {
     const wallet = evmWallet();
     const { accountId } = await replica().authenticate(await signInHeader(wallet, { origin }), here);
-    await new AccountsService(prisma).deleteAccount(accountId);
+    await new AccountsService(new AccountsRepository(prisma)).deleteAccount(accountId);
     const again = await replica().authenticate(await signInHeader(wallet, { origin }), here);
     expect(again.accountId).not.toBe(accountId);
   });

@@ -1,18 +1,24 @@
 import { createHash } from 'node:crypto';
 import { type Clock, PlatformError, systemClock } from '#common';
-import type { PrismaService } from '#platform/prisma';
-import { AccountsRepository } from '../accounts.repository.js';
+import type { AccountsRepository } from '../accounts.repository.js';
 import type { Caller } from '../accounts.service.js';
 import { KeyCache } from '../key-cache.js';
 import { refusedSignIn } from './refused-sign-in.js';
 import type { SignInVerifier, VerifiedSignIn } from './sign-in-verifier.js';
-import { WalletKeysRepository } from './wallet-keys.repository.js';
-import { WalletNoncesRepository } from './wallet-nonces.repository.js';
+import type { WalletKeysRepository } from './wallet-keys.repository.js';
+import type { WalletNoncesRepository } from './wallet-nonces.repository.js';
 
 /** A caller who signed in with a wallet. */
 export interface WalletCaller extends Caller {
   /** As wallets are stored. */
   wallet: string;
+}
+
+export interface WalletCallersDependencies {
+  accounts: AccountsRepository;
+  keys: WalletKeysRepository;
+  nonces: WalletNoncesRepository;
+  verifier: Pick<SignInVerifier, 'verify'>;
 }
 
 interface Session {
@@ -29,19 +35,14 @@ const mostSessions = 10_000;
  * sign once and send many requests. Another message with its nonce is refused, by whichever replica.
  */
 export class WalletCallers {
-  private readonly nonces: WalletNoncesRepository;
-  private readonly keys: WalletKeysRepository;
   private readonly callers: KeyCache;
   private readonly sessions = new Map<string, Session>();
 
   constructor(
-    prisma: PrismaService,
-    private readonly verifier: Pick<SignInVerifier, 'verify'>,
+    private readonly dependencies: WalletCallersDependencies,
     private readonly clock: Clock = systemClock,
   ) {
-    this.nonces = new WalletNoncesRepository(prisma);
-    this.keys = new WalletKeysRepository(prisma);
-    const accounts = new AccountsRepository(prisma);
+    const { accounts } = dependencies;
     this.callers = new KeyCache(async (address) => {
       const key = await accounts.findWalletKey(Buffer.from(address).toString());
       // Not awaited; the next read, 5 s later, makes up for a lost write.
@@ -60,7 +61,7 @@ export class WalletCallers {
     const address = new Uint8Array(Buffer.from(wallet));
     let key = await this.callers.find(address);
     if (key === null) {
-      await this.keys.ensureKey(wallet);
+      await this.dependencies.keys.ensureKey(wallet);
       key = await this.callers.find(address);
     }
     if (key?.accountState !== 'active' || !key.active) {
@@ -89,10 +90,10 @@ export class WalletCallers {
   }
 
   private async signIn(header: string, digest: Uint8Array<ArrayBuffer>): Promise<VerifiedSignIn> {
-    const signIn = await this.verifier.verify(header, this.clock.nowMs());
+    const signIn = await this.dependencies.verifier.verify(header, this.clock.nowMs());
     const { wallet, nonce, issuedAtMs } = signIn;
     const aheadMs = Math.max(0, issuedAtMs - this.clock.nowMs());
-    if (await this.nonces.use({ wallet, nonce, digest, aheadMs })) return signIn;
+    if (await this.dependencies.nonces.use({ wallet, nonce, digest, aheadMs })) return signIn;
     throw refusedSignIn('This wallet has used the nonce before; sign a new message with a new nonce.');
   }
 

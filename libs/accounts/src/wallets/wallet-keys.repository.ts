@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import type { PrismaService } from '#platform/prisma';
+import { Injectable } from '#platform/injection';
+import { PrismaService } from '#platform/prisma';
 import { defaultKeySettings } from '../api-key.js';
 import { WalletsRepository } from '../web3/wallets.repository.js';
 
@@ -7,12 +8,12 @@ import { WalletsRepository } from '../web3/wallets.repository.js';
  * The key of a wallet: the row that its jobs, limits and spend are counted by, as those of other callers are. No list
  * shows it, and no bearer token matches it, because its hash is that of nothing.
  */
+@Injectable()
 export class WalletKeysRepository {
-  private readonly wallets: WalletsRepository;
-
-  constructor(private readonly prisma: PrismaService) {
-    this.wallets = new WalletsRepository(prisma);
-  }
+  constructor(
+    private readonly prisma: PrismaService,
+    private readonly wallets: WalletsRepository,
+  ) {}
 
   /** Makes sure that a wallet has an account and a key. */
   async ensureKey(address: string): Promise<void> {

@@ -1,4 +1,5 @@
-import type { PrismaService } from '#platform/prisma';
+import { Injectable } from '#platform/injection';
+import { PrismaService } from '#platform/prisma';
 
 /** How long a nonce stays used after its message was issued, in ms: longer than any replica accepts the message. */
 const nonceMs = 330_000;
@@ -16,6 +17,7 @@ export interface UsedNonce {
 }
 
 /** Nonces of sign-ins, used once per wallet whichever replica is asked. */
+@Injectable()
 export class WalletNoncesRepository {
   constructor(private readonly prisma: PrismaService) {}
 

@@ -1,7 +1,6 @@
 import type { Logger } from '#platform/logging';
-import type { PrismaService } from '#platform/prisma';
 import type { StakeReader } from './stake-reader.js';
-import { type DueWallet, StakesRepository } from './stakes.repository.js';
+import type { DueWallet, StakesRepository } from './stakes.repository.js';
 import type { StakesService } from './stakes.service.js';
 
 /** How long wallets without a stake are not asked for, in ms: anybody can have many, and each costs a call. */
@@ -14,7 +13,7 @@ const parallelReads = 8;
 const longestPassMs = 10_000;
 
 export interface StakeRefresherDependencies {
-  prisma: PrismaService;
+  repository: StakesRepository;
   stakes: Pick<StakesService, 'applyTo'>;
   reader: StakeReader;
   logger: Logger;
@@ -27,14 +26,11 @@ export interface StakeRefresherDependencies {
  * rest of today's allowance with it. While the chain does not answer, allowances stay for a day and then end.
  */
 export class StakeRefresher {
-  private readonly repository: StakesRepository;
   private timer: NodeJS.Timeout | null = null;
   private running: Promise<void> = Promise.resolve();
   private closed = false;
 
-  constructor(private readonly dependencies: StakeRefresherDependencies) {
-    this.repository = new StakesRepository(dependencies.prisma);
-  }
+  constructor(private readonly dependencies: StakeRefresherDependencies) {}
 
   start(): void {
     this.running = this.runPass();
@@ -49,7 +45,7 @@ export class StakeRefresher {
 
   /** Reads the stakes that are due, 100 at most; resolves to how many the chain did not say. */
   async refresh(): Promise<number> {
-    const due = await this.repository.claimDue({ limit: batchSize, claimMs: retryMs });
+    const due = await this.dependencies.repository.claimDue({ limit: batchSize, claimMs: retryMs });
     let unanswered = 0;
     while (due.length > 0 && !this.closed) {
       const results = await Promise.all(due.splice(0, parallelReads).map((wallet) => this.refreshWallet(wallet)));
@@ -60,11 +56,11 @@ export class StakeRefresher {
 
   /** Resolves to whether the chain said the stake. */
   private async refreshWallet({ address, accountId }: DueWallet): Promise<boolean> {
-    const { reader, refreshMs, stakes } = this.dependencies;
-    const known = await this.repository.find(address);
+    const { reader, refreshMs, repository, stakes } = this.dependencies;
+    const known = await repository.find(address);
     const units = await reader.stakeOf(address).catch(() => null);
     if (units !== null) {
-      await this.repository.save({ address, units, dueInMs: units > 0n ? refreshMs : unstakedMs });
+      await repository.save({ address, units, dueInMs: units > 0n ? refreshMs : unstakedMs });
     }
     // An account whose wallets never had a stake keeps what the operator has set.
     if ((known?.units ?? 0n) > 0n || (units ?? 0n) > 0n) await stakes.applyTo(accountId);

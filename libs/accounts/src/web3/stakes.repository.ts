@@ -1,4 +1,5 @@
-import { Prisma, type PrismaService } from '#platform/prisma';
+import { Injectable } from '#platform/injection';
+import { Prisma, PrismaService } from '#platform/prisma';
 
 type Queries = Pick<Prisma.TransactionClient, 'wallet' | 'account' | '$queryRaw'>;
 
@@ -25,6 +26,7 @@ export interface StakeRead {
 }
 
 /** Keeps the stakes of wallets, by the database clock, so that all processes agree on their age. */
+@Injectable()
 export class StakesRepository {
   constructor(private readonly prisma: PrismaService) {}
 

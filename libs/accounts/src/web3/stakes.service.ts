@@ -1,7 +1,7 @@
 import { PlatformError } from '#common';
-import type { Prisma, PrismaService } from '#platform/prisma';
+import type { Prisma } from '#platform/prisma';
 import type { StakeLedger, StakeReader, StakeTerms } from './stake-reader.js';
-import { StakesRepository } from './stakes.repository.js';
+import type { StakesRepository } from './stakes.repository.js';
 
 /** How long a stake that was found is not asked for again when a key is created, in ms. */
 const freshMs = 60_000;
@@ -14,7 +14,7 @@ const largestNano = 10n ** 18n - 1n;
 export type ReadStake = bigint | null;
 
 export interface StakesDependencies {
-  prisma: PrismaService;
+  repository: StakesRepository;
   ledger: StakeLedger;
   /** Wallets that need no stake, in any case. */
   allowList: readonly string[];
@@ -25,11 +25,9 @@ export interface StakesDependencies {
 
 /** Decides which wallets may create keys, and lets the allowance of accounts follow the stakes of their wallets. */
 export class StakesService {
-  private readonly repository: StakesRepository;
   private readonly allowed: ReadonlySet<string>;
 
   constructor(private readonly dependencies: StakesDependencies) {
-    this.repository = new StakesRepository(dependencies.prisma);
     this.allowed = new Set(dependencies.allowList.map((address) => address.toLowerCase()));
   }
 
@@ -41,7 +39,7 @@ export class StakesService {
     if (this.allowed.has(address)) return null;
     const { reader } = this.dependencies;
     if (reader === null) throw refuse('The address has no stake.');
-    const known = await this.repository.find(address);
+    const known = await this.dependencies.repository.find(address);
     const isStaked = known !== null && known.units > 0n;
     if (isStaked && known.ageMs < freshMs) return null;
     let units: bigint;
@@ -58,18 +56,19 @@ export class StakesService {
 
   /** Records a stake with the wallet. Ops reads it again soon, which makes up for an `applyTo` that fails. */
   async record(transaction: Prisma.TransactionClient, address: string, units: ReadStake): Promise<void> {
-    if (units !== null) await this.repository.save({ address, units, dueInMs: 0 }, transaction);
+    if (units !== null) await this.dependencies.repository.save({ address, units, dueInMs: 0 }, transaction);
   }
 
   /** Sets the allowance of an account to what the stakes of its wallets give; stakes not read for a day give nothing. */
   async applyTo(accountId: string): Promise<void> {
     const { ledger, terms } = this.dependencies;
     if (terms === null) return;
-    const units = await this.repository.unitsOfAccount(accountId, staleAfterMs);
+    const units = await this.dependencies.repository.unitsOfAccount(accountId, staleAfterMs);
     const total = units.reduce((sum, one) => sum + one, 0n);
     const nano = (total * terms.diemNanoPerToken) / 10n ** BigInt(terms.decimals);
     const stakeNano = nano > largestNano ? largestNano : nano;
-    if (stakeNano !== (await this.repository.grantedNano(accountId))) await ledger.setStake(accountId, stakeNano);
+    if (stakeNano !== (await this.dependencies.repository.grantedNano(accountId)))
+      await ledger.setStake(accountId, stakeNano);
   }
 }
 

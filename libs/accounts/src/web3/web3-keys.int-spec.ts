@@ -1,16 +1,18 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts';
-import { LedgerService } from '#billing';
+import { createLedger } from '#billing';
 import { type Clock, PlatformError } from '#common';
 import { createLogger } from '#platform/logging';
 import { PrismaService } from '#platform/prisma';
 import { createMigratedDatabase, type TestDatabase } from '#test/postgres';
+import { AccountsRepository } from '../accounts.repository.js';
 import { AccountsService } from '../accounts.service.js';
 import { defaultKeySettings } from '../api-key.js';
 import { ApiKeysService } from '../keys/api-keys.service.js';
 import { WalletKeysRepository } from '../wallets/wallet-keys.repository.js';
 import type { StakeLedger, StakeReader } from './stake-reader.js';
 import { StakeRefresher } from './stake-refresher.js';
+import { StakesRepository } from './stakes.repository.js';
 import { StakesService } from './stakes.service.js';
 import { type Web3KeyRequest, Web3KeysService } from './web3-keys.service.js';
 import { ApiKeysRepository } from '../keys/api-keys.repository.js';
@@ -51,7 +53,7 @@ const clock: Clock = { nowMs: () => nowMs, monotonicMs: () => nowMs };
 beforeAll(async () => {
   database = await createMigratedDatabase();
   prisma = new PrismaService({ url: database.url });
-  accounts = new AccountsService(prisma);
+  accounts = new AccountsService(new AccountsRepository(prisma));
 });
 
 afterAll(async () => {
@@ -64,9 +66,10 @@ beforeEach(() => {
   chain = new StakesInMemory();
   chain.stakes.set(address, 3n * oneToken);
   const terms = { decimals: 18, diemNanoPerToken: diem };
-  const ledger: StakeLedger = new LedgerService(prisma);
-  stakes = new StakesService({ prisma, ledger, allowList: [listed.address], terms, reader: chain });
-  refresher = new StakeRefresher({ prisma, stakes, reader: chain, logger, refreshMs: 600_000 });
+  const ledger: StakeLedger = createLedger(prisma);
+  const repository = new StakesRepository(prisma);
+  stakes = new StakesService({ repository, ledger, allowList: [listed.address], terms, reader: chain });
+  refresher = new StakeRefresher({ repository, stakes, reader: chain, logger, refreshMs: 600_000 });
   const usage = { usageOfKeys: () => Promise.resolve(new Map()) };
   const keys = new ApiKeysService(new ApiKeysRepository(prisma), usage, accounts);
   web3Keys = new Web3KeysService(new WalletsRepository(prisma), keys, stakes, { secretKeys: [secretKey] }, clock);
@@ -162,7 +165,7 @@ async function stakedWallet(
 }
 
 async function allowanceOf(accountId: string): Promise<bigint> {
-  return (await new LedgerService(prisma).balance(accountId)).diemAllowanceNano;
+  return (await createLedger(prisma).balance(accountId)).diemAllowanceNano;
 }
 
 /** Lets the stakes that were read be as old as this, and due. */
@@ -175,7 +178,7 @@ describe('the stake of a wallet', () => {
   it('gives an allowance with its first key, in the account that the wallet also signs in to', async () => {
     const { owner, accountId } = await stakedWallet();
     expect(await allowanceOf(accountId)).toBe(3n * diem);
-    const keys = new WalletKeysRepository(prisma);
+    const keys = new WalletKeysRepository(prisma, new WalletsRepository(prisma));
     await keys.ensureKey(owner);
     expect(await keys.accountOf(owner)).toBe(accountId);
   });
@@ -183,7 +186,7 @@ describe('the stake of a wallet', () => {
   it('gives a wallet that only signs in its allowance, once ops has read it', async () => {
     const owner = privateKeyToAccount(generatePrivateKey()).address.toLowerCase();
     chain.stakes.set(owner, oneToken / 2n);
-    const keys = new WalletKeysRepository(prisma);
+    const keys = new WalletKeysRepository(prisma, new WalletsRepository(prisma));
     await keys.ensureKey(owner);
     await age(0);
     expect(await refresher.refresh()).toBe(0);
@@ -253,7 +256,7 @@ describe('the stake of a wallet', () => {
 
   it('leaves the allowance of an account without one to the operator', async () => {
     const { record } = await web3Keys.create(await signedRequest(listed));
-    await new LedgerService(prisma).setStake(record.accountId, 7n * diem);
+    await createLedger(prisma).setStake(record.accountId, 7n * diem);
     await web3Keys.create(await signedRequest(listed));
     await age(0);
     await prisma.$executeRaw`UPDATE wallets SET stake_due_at = now()`;
@@ -262,10 +265,11 @@ describe('the stake of a wallet', () => {
   });
 
   it('reaches the account later when the ledger does not take it now', async () => {
-    const ledger = new LedgerService(prisma);
+    const ledger = createLedger(prisma);
     const failing: StakeLedger = { setStake: () => Promise.reject(new Error('no connection')) };
     const terms = { decimals: 18, diemNanoPerToken: diem };
-    const service = new StakesService({ prisma, ledger: failing, allowList: [], terms, reader: chain });
+    const repository = new StakesRepository(prisma);
+    const service = new StakesService({ repository, ledger: failing, allowList: [], terms, reader: chain });
     const usage = { usageOfKeys: () => Promise.resolve(new Map()) };
     const keys = new ApiKeysService(new ApiKeysRepository(prisma), usage, accounts);
     const signer = privateKeyToAccount(generatePrivateKey());

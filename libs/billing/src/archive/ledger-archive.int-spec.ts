@@ -13,6 +13,7 @@ import { expectInvariant } from '#test/invariant';
 import { createMigratedDatabase, type TestDatabase } from '#test/postgres';
 import { JobQuote } from '../job-quote.js';
 import { LedgerRepository } from '../ledger.repository.js';
+import { createLedger } from '../create-ledger.js';
 import { LedgerService } from '../ledger.service.js';
 import { LedgerArchiveRepository } from './ledger-archive.repository.js';
 import { LedgerArchiver } from './ledger-archiver.js';
@@ -27,7 +28,7 @@ beforeAll(async () => {
   database = await createMigratedDatabase();
   prisma = new PrismaService({ url: database.url, poolSize: 10 });
   pool = new pg.Pool({ connectionString: database.url, max: 5 });
-  ledger = new LedgerService(prisma);
+  ledger = createLedger(prisma);
 });
 afterAll(async () => {
   await prisma.$disconnect();
@@ -52,7 +53,7 @@ async function open({ account, key }: RowCustomer, amountNano: bigint): Promise<
         VALUES (${requestId}, ${account}::uuid, ${key}::uuid, 'chat', 'm', now())`;
       const job = { requestId, accountId: account, apiKeyId: key, modelId: 'm' };
       const quote = new JobQuote(amountNano, { id: 1n, modelId: 'm', pricing: null }, noTokens);
-      const [reserved] = await new LedgerRepository(transaction).reserve([{ job, quote }]);
+      const [reserved] = await new LedgerRepository(prisma).reserve([{ job, quote }], transaction);
       if (reserved?.result !== 'reserved') throw new Error('refused');
       return requestId;
     })
@@ -65,9 +66,10 @@ async function open({ account, key }: RowCustomer, amountNano: bigint): Promise<
 async function close(requestId: string, { account }: RowCustomer, amountNano: bigint | null): Promise<string> {
   return await prisma.$prepared(async (transaction) => {
     const lines = amountNano === null ? null : [{ sku: 's', units: '0.5', unitPriceNano: 1n, amountNano }];
-    const [closed] = await new LedgerRepository(transaction).close([
-      { requestId, accountId: account, attempt: 1, lines },
-    ]);
+    const [closed] = await new LedgerRepository(prisma).close(
+      [{ requestId, accountId: account, attempt: 1, lines }],
+      transaction,
+    );
     await transaction.$executeRaw`
       UPDATE jobs SET state = 'succeeded', finished_at = now() WHERE request_id = ${requestId} AND state = 'queued'`;
     return closed?.result ?? 'missing';

@@ -1,4 +1,5 @@
-import type { RawQueries } from '#platform/prisma';
+import { Injectable } from '#platform/injection';
+import { PrismaService } from '#platform/prisma';
 import { readFoldedThrough } from '../usage/usage-fold.repository.js';
 
 /** An export of transactions, and how far their deletion is. */
@@ -22,13 +23,14 @@ export interface ArchiveLine {
 }
 
 /** Reads what an archive takes and replaces it by closing transactions. */
+@Injectable()
 export class LedgerArchiveRepository {
   // SQL: lines are built where the rows are, and deleting is one function of the database.
-  constructor(private readonly queries: RawQueries) {}
+  constructor(private readonly prisma: PrismaService) {}
 
   /** Begin of the current month in UTC, by the clock of the database. */
   async currentMonth(): Promise<Date> {
-    const [row] = await this.queries.$queryRaw<{ month: Date }[]>`
+    const [row] = await this.prisma.$queryRaw<{ month: Date }[]>`
       SELECT date_trunc('month', now() AT TIME ZONE 'UTC') AT TIME ZONE 'UTC' AS month`;
     if (row === undefined) throw new Error('The database did not tell the time.');
     return row.month;
@@ -36,24 +38,24 @@ export class LedgerArchiveRepository {
 
   /** Returns until when usage is in the sums that reports read; null: not at all. */
   async foldedThrough(): Promise<Date | null> {
-    return await readFoldedThrough(this.queries);
+    return await readFoldedThrough(this.prisma);
   }
 
   /** Returns the archive whose transactions are not all deleted yet. */
   async findOpen(): Promise<LedgerArchive | null> {
-    const [row] = await this.queries.$queryRaw<LedgerArchive[]>`
+    const [row] = await this.prisma.$queryRaw<LedgerArchive[]>`
       SELECT id, before, file, sha256, transactions, entries, deleted FROM ledger_archives WHERE finished_at IS NULL`;
     return row ?? null;
   }
 
   async list(): Promise<LedgerArchive[]> {
-    return await this.queries.$queryRaw<LedgerArchive[]>`
+    return await this.prisma.$queryRaw<LedgerArchive[]>`
       SELECT id, before, file, sha256, transactions, entries, deleted FROM ledger_archives ORDER BY id`;
   }
 
   /** Returns the transactions that an archive takes, in the order of their ids, behind one of them. */
   async read({ before, afterId, max }: { before: Date; afterId: bigint; max: number }): Promise<ArchiveLine[]> {
-    return await this.queries.$queryRaw<ArchiveLine[]>`
+    return await this.prisma.$queryRaw<ArchiveLine[]>`
       SELECT t.id, e.entries,
              jsonb_build_object('id', t.id::text, 'kind', t.kind, 'accountId', t.account_id, 'apiKeyId', t.api_key_id,
                'requestId', t.request_id, 'modelId', t.model_id, 'note', t.note, 'createdAt', t.created_at,
@@ -74,7 +76,7 @@ export class LedgerArchiveRepository {
 
   async create(archive: Omit<LedgerArchive, 'id' | 'deleted'> & { lastId: bigint }): Promise<LedgerArchive> {
     const { before, file, sha256, transactions, entries, lastId } = archive;
-    const [row] = await this.queries.$queryRaw<LedgerArchive[]>`
+    const [row] = await this.prisma.$queryRaw<LedgerArchive[]>`
       INSERT INTO ledger_archives (before, file, sha256, transactions, entries, last_id)
       VALUES (${before.toISOString()}::timestamptz, ${file}, ${sha256}, ${transactions}::bigint, ${entries}::bigint,
               ${lastId}::bigint)
@@ -85,12 +87,12 @@ export class LedgerArchiveRepository {
 
   /** Replaces transactions; those that are gone already are skipped. Resolves to the number of the others. */
   async replace(archiveId: bigint, ids: readonly bigint[]): Promise<number> {
-    const [row] = await this.queries.$queryRaw<{ count: number }[]>`
+    const [row] = await this.prisma.$queryRaw<{ count: number }[]>`
       SELECT ledger_archive_transactions(${archiveId}::bigint, ${ids.map(String)}::bigint[]) AS count`;
     return row?.count ?? 0;
   }
 
   async finish(archiveId: bigint): Promise<void> {
-    await this.queries.$executeRaw`UPDATE ledger_archives SET finished_at = now() WHERE id = ${archiveId}::bigint`;
+    await this.prisma.$executeRaw`UPDATE ledger_archives SET finished_at = now() WHERE id = ${archiveId}::bigint`;
   }
 }

@@ -1,4 +1,7 @@
 import { Module } from '@nestjs/common';
+import { LedgerEntriesRepository } from '../ledger-entries.repository.js';
+import { LedgerVerificationRepository } from '../ledger-verification.repository.js';
+import { LedgerRepository } from '../ledger.repository.js';
 import { LedgerService } from '../ledger.service.js';
 import { MoneyMetrics } from '../money.metrics.js';
 import { PriceList } from '../price-list.js';
@@ -9,6 +12,7 @@ import { SettlementStep } from '../settlement.step.js';
 import { AccountTransactionsRepository } from '../usage/account-transactions.repository.js';
 import { AccountTransactions } from '../usage/account-transactions.service.js';
 import { KeyUsageRepository } from '../usage/key-usage.repository.js';
+import { UsageAnalyticsRepository } from '../usage/usage-analytics.repository.js';
 import { UsageAnalyticsService } from '../usage/usage-analytics.service.js';
 import { UsageFoldRepository } from '../usage/usage-fold.repository.js';
 import { UsageReportRepository } from '../usage/usage-report.repository.js';
@@ -19,6 +23,9 @@ import { UsageHistoryService } from '../usage/usage-history.service.js';
 /** Ledger, prices and usage. */
 @Module({
   providers: [
+    LedgerRepository,
+    LedgerEntriesRepository,
+    LedgerVerificationRepository,
     LedgerService,
     PriceRepository,
     PriceList,
@@ -28,6 +35,7 @@ import { UsageHistoryService } from '../usage/usage-history.service.js';
     KeyUsageRepository,
     UsageHistoryRepository,
     UsageHistoryService,
+    UsageAnalyticsRepository,
     UsageAnalyticsService,
     UsageFoldRepository,
     UsageReportRepository,

@@ -6,6 +6,7 @@ import { PrismaService } from '#platform/prisma';
 import { createMigratedDatabase, type TestDatabase } from '#test/postgres';
 import { JobQuote } from '../job-quote.js';
 import { LedgerRepository } from '../ledger.repository.js';
+import { createLedger } from '../create-ledger.js';
 import { LedgerService } from '../ledger.service.js';
 import { AccountTransactions } from './account-transactions.service.js';
 import { AccountTransactionsRepository } from './account-transactions.repository.js';
@@ -22,7 +23,7 @@ beforeAll(async () => {
   database = await createMigratedDatabase();
   prisma = new PrismaService({ url: database.url });
   pool = new pg.Pool({ connectionString: database.url, max: 2 });
-  ledger = new LedgerService(prisma);
+  ledger = createLedger(prisma);
   transactions = new AccountTransactions(new AccountTransactionsRepository(prisma));
 });
 
@@ -60,11 +61,11 @@ async function run(
       INSERT INTO jobs (request_id, account_id, api_key_id, modality, model_id, deadline_at, response_id)
       VALUES (${requestId}, ${account}::uuid, ${key}::uuid, 'chat', 'a-model', now(), ${responseId})`;
     const quote = new JobQuote(reservedNano, { id: null, modelId: 'a-model', pricing: null }, noTokens);
-    await new LedgerRepository(transaction).reserve([{ job, quote }]);
+    await new LedgerRepository(prisma).reserve([{ job, quote }], transaction);
   });
   const lines =
     chargedNano === null ? null : [{ sku: 'sku', units: '1', unitPriceNano: chargedNano, amountNano: chargedNano }];
-  await new LedgerRepository(prisma).close([{ requestId, accountId: account, attempt: 1, lines }]);
+  await new LedgerRepository(prisma).close([{ requestId, accountId: account, attempt: 1, lines }], prisma);
   return requestId;
 }
 

@@ -1,6 +1,7 @@
 import type { NanoUsd } from '#common';
-import { Inject, Injectable } from '#platform/injection';
+import { Injectable } from '#platform/injection';
 import { PrismaService, type RawQueries } from '#platform/prisma';
+import type { KeyStanding } from '../reservation-refused.js';
 
 /** The charges of a key; bundled credits count as USD. */
 export interface KeySpending {
@@ -16,12 +17,12 @@ export interface KeySpending {
 @Injectable()
 export class KeyUsageRepository {
   // SQL: the windows of many keys are summed in one statement, by the day of the ledger.
-  constructor(@Inject(PrismaService) private readonly queries: RawQueries) {}
+  constructor(private readonly prisma: PrismaService) {}
 
   /** By key id. Unknown keys are absent. */
-  async usageOfKeys(keyIds: readonly string[]): Promise<Map<string, KeySpending>> {
+  async usageOfKeys(keyIds: readonly string[], queries: RawQueries = this.prisma): Promise<Map<string, KeySpending>> {
     if (keyIds.length === 0) return new Map();
-    const rows = await this.queries.$queryRaw<(KeySpending & { id: string })[]>`
+    const rows = await queries.$queryRaw<(KeySpending & { id: string })[]>`
       SELECT k.id::text AS id, days.usd AS "sevenDaysUsdNano", days.diem AS "sevenDaysDiemNano",
              CASE k.limit_period WHEN 'LIFETIME' THEN COALESCE(s.lifetime_usd_nano, 0)
                WHEN 'MONTH' THEN CASE WHEN s.month_start = date_trunc('month', ledger_today())::date
@@ -39,9 +40,29 @@ export class KeyUsageRepository {
     return new Map(rows.map(({ id, ...spending }) => [id, spending]));
   }
 
+  /** Returns the limits of a key beside what counts against them; null for an unknown key. */
+  async standingOf(apiKeyId: string, transaction: RawQueries): Promise<KeyStanding | null> {
+    const [row] = await transaction.$queryRaw<(KeyStanding & { heldUsdNano: NanoUsd; heldDiemNano: NanoUsd })[]>`
+      SELECT k.limit_usd_nano AS "limitUsdNano", k.limit_diem_nano AS "limitDiemNano",
+             k.limit_period::text AS "limitPeriod", COALESCE(s.held_usd_nano, 0) AS "heldUsdNano",
+             COALESCE(s.held_diem_nano, 0) AS "heldDiemNano",
+             CASE k.limit_period WHEN 'LIFETIME' THEN NULL
+               WHEN 'MONTH' THEN (date_trunc('month', ledger_today()) + interval '1 month')::timestamp AT TIME ZONE 'UTC'
+               ELSE (ledger_today() + 1)::timestamp AT TIME ZONE 'UTC' END AS "resetsAt"
+        FROM api_keys k LEFT JOIN key_spend s ON s.api_key_id = k.id WHERE k.id = ${apiKeyId}::uuid`;
+    const spending = (await this.usageOfKeys([apiKeyId], transaction)).get(apiKeyId);
+    if (row === undefined || spending === undefined) return null;
+    const { heldUsdNano, heldDiemNano, ...limits } = row;
+    return {
+      ...limits,
+      usedUsdNano: spending.periodUsdNano + heldUsdNano,
+      usedDiemNano: spending.periodDiemNano + heldDiemNano,
+    };
+  }
+
   /** Adds days longer ago than `days` to one row per key; resolves to how many, at most `max`. */
   async foldDays(days: number, max: number): Promise<number> {
-    const [row] = await this.queries.$queryRaw<{ count: number }[]>`
+    const [row] = await this.prisma.$queryRaw<{ count: number }[]>`
       SELECT key_days_fold(${days}::int, ${max}::int) AS count`;
     return row?.count ?? 0;
   }

@@ -1,4 +1,5 @@
-import { boundedRead, Prisma, type PrismaService } from '#platform/prisma';
+import { Injectable } from '#platform/injection';
+import { boundedRead, Prisma, PrismaService } from '#platform/prisma';
 
 /** Whole UTC days, both included. */
 export interface UsageDays {
@@ -30,10 +31,19 @@ const workMemMb = 64;
 
 const tooMuchUsage = 'There is too much usage in this range to sum it up in time; ask for fewer days.';
 
+/** By how much the database gives up a sum before the driver gives up its connection, in ms. */
+const headStartMs = 2_000;
+
 /** Aggregates of an account's charges, from one scan of the requested days. */
+@Injectable()
 export class UsageAnalyticsRepository {
   // SQL: all sums come from one scan by GROUPING SETS.
   constructor(private readonly prisma: PrismaService) {}
+
+  /** How long a sum may take before the driver would give up its connection, in ms. */
+  get maxSumMs(): number {
+    return (this.prisma.queryTimeoutMs ?? 10_000) - headStartMs;
+  }
 
   /** Rejects with `REQUEST_TIMEOUT` after `timeoutMs`. */
   async sums(accountId: string, { startDate, endDate }: UsageDays, timeoutMs: number): Promise<UsageSum[]> {

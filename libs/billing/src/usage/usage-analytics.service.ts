@@ -1,6 +1,5 @@
 import { type Clock, systemClock } from '#common';
 import { Injectable, Optional } from '#platform/injection';
-import { PrismaService } from '#platform/prisma';
 import { SumTurns } from './sum-turns.js';
 import { AnalyticsBuilder, type UsageAnalytics } from './usage-analytics.js';
 import { UsageAnalyticsRepository, type UsageDays } from './usage-analytics.repository.js';
@@ -33,13 +32,6 @@ export function datesOf({ startDate, endDate }: UsageDays): string[] {
   return dates;
 }
 
-/** By how much the database gives up a sum before the driver gives up its connection, in ms. */
-const headStartMs = 2_000;
-
-function timeoutOf({ queryTimeoutMs = 10_000 }: PrismaService): number {
-  return queryTimeoutMs - headStartMs;
-}
-
 /**
  * Reports an account's spending by day, model and key. A report serves all requests of this process for the same days
  * of the same account within 10 minutes, also while it is computed; failures are not cached. Two aggregations run at
@@ -47,17 +39,15 @@ function timeoutOf({ queryTimeoutMs = 10_000 }: PrismaService): number {
  */
 @Injectable()
 export class UsageAnalyticsService {
-  private readonly repository: UsageAnalyticsRepository;
   private readonly clock: Clock;
   private readonly timeoutMs: number;
   private readonly turns: SumTurns;
   private readonly cache = new Map<string, Cached>();
 
   constructor(
-    prisma: PrismaService,
-    @Optional() { clock = systemClock, timeoutMs = timeoutOf(prisma) }: UsageAnalyticsOptions = {},
+    private readonly repository: UsageAnalyticsRepository,
+    @Optional() { clock = systemClock, timeoutMs = repository.maxSumMs }: UsageAnalyticsOptions = {},
   ) {
-    this.repository = new UsageAnalyticsRepository(prisma);
     this.clock = clock;
     this.timeoutMs = timeoutMs;
     this.turns = new SumTurns({ maxAtOnce: maxSumsAtOnce, waitMs: timeoutMs });

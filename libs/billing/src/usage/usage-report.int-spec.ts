@@ -6,6 +6,7 @@ import { insertCustomer } from '#test/finished-requests';
 import { expectInvariant } from '#test/invariant';
 import { createMigratedDatabase, type TestDatabase } from '#test/postgres';
 import { dateIn, datesBetween, dayBorders } from './local-days.js';
+import { UsageAnalyticsRepository } from './usage-analytics.repository.js';
 import { UsageAnalyticsService } from './usage-analytics.service.js';
 import { UsageFoldRepository } from './usage-fold.repository.js';
 import { type UsageFigures, type UsageGrouping, UsageReportRepository } from './usage-report.repository.js';
@@ -60,7 +61,7 @@ beforeAll(async () => {
   prisma = new PrismaService({ url: database.url, poolSize: 4 });
   client = new pg.Client(database.url);
   await client.connect();
-  reports = new UsageReportService(new UsageReportRepository(prisma));
+  reports = new UsageReportService(new UsageReportRepository(prisma, new UsageAnalyticsRepository(prisma)));
   const customer = await insertCustomer(client);
   account = customer.account;
   const { rows } = await client.query<{ id: string }>(
@@ -203,7 +204,10 @@ async function checkReports(): Promise<void> {
 
 async function analyse(): Promise<unknown> {
   const day = (days: number) => new Date(Date.now() - days * dayMs).toISOString().slice(0, 10);
-  return new UsageAnalyticsService(prisma).analyse(account, { startDate: day(8), endDate: day(0) });
+  return new UsageAnalyticsService(new UsageAnalyticsRepository(prisma)).analyse(account, {
+    startDate: day(8),
+    endDate: day(0),
+  });
 }
 
 async function foldAll(): Promise<void> {

@@ -40,7 +40,10 @@ const workMemMb = 32;
 @Injectable()
 export class UsageReportRepository {
   // SQL: usage is read through functions of the database, which add what is folded and what is not (usage_charge_lines).
-  constructor(private readonly prisma: PrismaService) {}
+  constructor(
+    private readonly prisma: PrismaService,
+    private readonly analytics: UsageAnalyticsRepository,
+  ) {}
 
   /** `borders` are the moments at which the days begin, and the end of the last one. Rejects with `REQUEST_TIMEOUT`. */
   async groups(
@@ -74,7 +77,7 @@ export class UsageReportRepository {
 
   /** Returns the labels of keys, deleted ones included. */
   keyNames(keyIds: readonly string[]): Promise<KeyName[]> {
-    return new UsageAnalyticsRepository(this.prisma).keyNames(keyIds);
+    return this.analytics.keyNames(keyIds);
   }
 }
 

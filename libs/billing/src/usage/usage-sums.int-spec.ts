@@ -1,8 +1,9 @@
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { AccountsService } from '#accounts';
+import { AccountsRepository, AccountsService } from '#accounts';
 import { PrismaService } from '#platform/prisma';
 import { createMigratedDatabase, type TestDatabase } from '#test/postgres';
+import { UsageAnalyticsRepository } from './usage-analytics.repository.js';
 import { UsageAnalyticsService } from './usage-analytics.service.js';
 
 /** Same limits as in the API, scaled down. */
@@ -19,8 +20,8 @@ beforeAll(async () => {
   database = await createMigratedDatabase();
   prisma = new PrismaService({ url: database.url, poolSize, queryTimeoutMs });
   pool = new pg.Pool({ connectionString: database.url, max: 2 });
-  const accounts = new AccountsService(prisma);
-  usageAnalytics = new UsageAnalyticsService(prisma);
+  const accounts = new AccountsService(new AccountsRepository(prisma));
+  usageAnalytics = new UsageAnalyticsService(new UsageAnalyticsRepository(prisma));
   owners = await Promise.all(['a', 'b', 'c'].map(async (name) => (await accounts.createAccount(name)).id));
 });
 

@@ -8,8 +8,10 @@ import { createMigratedDatabase, type TestDatabase } from '#test/postgres';
 import type { ChargeLine } from '#model-registry/manifest';
 import { JobQuote } from '../job-quote.js';
 import { LedgerRepository } from '../ledger.repository.js';
+import { createLedger } from '../create-ledger.js';
 import { LedgerService } from '../ledger.service.js';
 import { KeyUsageRepository } from './key-usage.repository.js';
+import { UsageAnalyticsRepository } from './usage-analytics.repository.js';
 import { UsageAnalyticsService } from './usage-analytics.service.js';
 import { cursorMs, type UsageFilter } from './usage-cursor.js';
 import type { UsageEntry } from './usage-history.repository.js';
@@ -33,7 +35,7 @@ beforeAll(async () => {
   database = await createMigratedDatabase();
   prisma = new PrismaService({ url: database.url, poolSize: 20 });
   pool = new pg.Pool({ connectionString: database.url, max: 5 });
-  ledger = new LedgerService(prisma);
+  ledger = createLedger(prisma);
   history = new UsageHistoryService(new UsageHistoryRepository(prisma), { secretKeys: [secretKey] });
 });
 
@@ -81,10 +83,10 @@ async function pay(lines: ChargeLine[], { modelId = 'm', apiKeyId = key } = {}):
                         completion_tokens, execution_ms)
       VALUES (${requestId}, ${account}::uuid, ${apiKeyId}::uuid, 'chat', ${modelId}, now(), 'queued', 3, 0, 12)`;
     const quote = new JobQuote(total, { id: 1n, modelId, pricing: null }, noTokens);
-    await new LedgerRepository(transaction).reserve([{ job, quote }]);
+    await new LedgerRepository(prisma).reserve([{ job, quote }], transaction);
   }, limits);
   await prisma.$transaction(async (transaction) => {
-    await new LedgerRepository(transaction).close([{ requestId, accountId: account, attempt: 1, lines }]);
+    await new LedgerRepository(prisma).close([{ requestId, accountId: account, attempt: 1, lines }], transaction);
     await transaction.$executeRaw`UPDATE jobs SET state = 'succeeded', finished_at = now() WHERE request_id = ${requestId}`;
   }, limits);
   return requestId;
@@ -286,7 +288,10 @@ describe('usage analytics', () => {
 
   it('add up days, models and keys, the highest spend first', async () => {
     const { named } = await prepare();
-    const usage = await new UsageAnalyticsService(prisma).analyse(account, { startDate: before(2), endDate: today });
+    const usage = await new UsageAnalyticsService(new UsageAnalyticsRepository(prisma)).analyse(account, {
+      startDate: before(2),
+      endDate: today,
+    });
     expect(usage.byDate).toEqual([
       { date: before(2), usdNano: 0n, diemNano: 0n },
       { date: before(1), usdNano: 1_000n, diemNano: 0n },
@@ -317,7 +322,7 @@ describe('usage analytics', () => {
 
   it('leave out what lies outside the requested days', async () => {
     await prepare();
-    const service = new UsageAnalyticsService(prisma);
+    const service = new UsageAnalyticsService(new UsageAnalyticsRepository(prisma));
     const usage = await service.analyse(account, { startDate: before(1), endDate: before(1) });
     expect(usage.byModel.map(({ modelName }) => modelName)).toEqual(['chat-model']);
     const none = await service.analyse(account, { startDate: before(9), endDate: before(5) });
@@ -327,7 +332,7 @@ describe('usage analytics', () => {
   it('stay the same for 10 minutes, per account', async () => {
     let nowMs = 0;
     const clock = { nowMs: () => nowMs, monotonicMs: () => nowMs };
-    const service = new UsageAnalyticsService(prisma, { clock });
+    const service = new UsageAnalyticsService(new UsageAnalyticsRepository(prisma), { clock });
     const days = { startDate: before(6), endDate: today };
     const spent = async () => (await service.analyse(account, days)).byDate.at(-1)?.usdNano;
     await give('USD');
@@ -344,7 +349,7 @@ describe('usage analytics', () => {
 
   it('reject with a 504 when aggregation takes too long, and are retried then', async () => {
     const client = await pool.connect();
-    const service = new UsageAnalyticsService(prisma, { timeoutMs: 200 });
+    const service = new UsageAnalyticsService(new UsageAnalyticsRepository(prisma), { timeoutMs: 200 });
     const days = { startDate: today, endDate: today };
     try {
       await client.query('BEGIN');

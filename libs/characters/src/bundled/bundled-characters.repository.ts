@@ -1,6 +1,8 @@
-import type { PrismaService } from '#platform/prisma';
+import { Injectable } from '#platform/injection';
+import { PrismaService } from '#platform/prisma';
 
 /** Which bundled characters were installed, with the hash of what was installed. */
+@Injectable()
 export class BundledCharactersRepository {
   constructor(private readonly prisma: PrismaService) {}
 

@@ -3,12 +3,12 @@
 /** Bytes. */
 export const mebibyte = 2 ** 20;
 
-/** Whether a value is an object with members: neither null nor a list. */
+/** Returns true for an object with members: neither null nor a list. */
 export function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** What an error says, for logs and messages. */
+/** Returns the message of an error, for logs and messages. */
 export function errorText(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }

@@ -24,7 +24,7 @@ export class AugmentController {
     private readonly requests: DirectRequests,
     private readonly webSearch: WebSearch,
     private readonly pages: PageReader,
-    @Inject(DocumentExtractor) private readonly documents: Pick<DocumentExtractor, 'extract'>,
+    private readonly documents: DocumentExtractor,
     @Inject(ContentPolicy) private readonly policy: Pick<ContentPolicy, 'screenTexts'>,
     @Inject(ApiConfig) private readonly config: Pick<ApiConfig, 'search' | 'augmentPriceUsd'>,
   ) {}

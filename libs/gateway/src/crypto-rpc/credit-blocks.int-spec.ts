@@ -1,7 +1,14 @@
 import pg from 'pg';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { AccountsService, type Caller } from '#accounts';
-import { LedgerService, ReservationStep, SettlementStep } from '#billing';
+import { AccountsRepository, AccountsService, type Caller } from '#accounts';
+import {
+  createLedger,
+  KeyUsageRepository,
+  LedgerRepository,
+  LedgerService,
+  ReservationStep,
+  SettlementStep,
+} from '#billing';
 import { findNetwork, type RpcNetwork } from '#chains';
 import { nanosPerUsd, newRequestId } from '#common';
 import {
@@ -48,12 +55,12 @@ beforeAll(async () => {
   prisma = new PrismaService({ url: database.url });
   client = new pg.Client(database.url);
   await client.connect();
-  accounts = new AccountsService(prisma);
-  ledger = new LedgerService(prisma);
+  accounts = new AccountsService(new AccountsRepository(prisma));
+  ledger = createLedger(prisma);
   caller = await accounts.authenticate((await accounts.bootstrap())?.inferenceKey ?? '');
   transport = await createTransport({ url: database.url, namespace: 'blocks_test', clientName: 'api' });
   jobs = new JobsRepository(prisma);
-  closer = new JobCloser(jobs, [new SettlementStep(meterJob)]);
+  closer = new JobCloser(jobs, [new SettlementStep(new LedgerRepository(prisma), meterJob)]);
 });
 beforeEach(async () => {
   dailyCredits = 1_000_000;
@@ -76,7 +83,7 @@ afterAll(async () => {
 function openBlocks(): CreditBlocks {
   const cipher = new PayloadCipher('5c'.repeat(32));
   const tickets = new ResultTickets('5c'.repeat(32));
-  const steps = [new ReservationStep()];
+  const steps = [new ReservationStep(new LedgerRepository(prisma), new KeyUsageRepository(prisma))];
   const admission = AdmissionService.of({ jobs, closer, cipher, tickets, transport, logger, queueLimit: 10, steps });
   const window = { lengthMs: 60_000, slotMs: 500 };
   const store = new PostgresLimitStore(prisma, window);

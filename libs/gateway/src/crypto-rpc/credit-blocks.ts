@@ -69,10 +69,10 @@ export class CreditBlocks implements OnApplicationShutdown {
   private chargeAttempts = chargeAttempts;
 
   constructor(
-    @Inject(DirectJobs) private readonly jobs: Pick<DirectJobs, 'reserve'>,
-    @Inject(RpcLimits) private readonly limits: Pick<RpcLimits, 'take'>,
+    private readonly jobs: DirectJobs,
+    private readonly limits: RpcLimits,
     @Inject(ApiConfig) private readonly config: Pick<ApiConfig, 'rpcCreditPriceUsd' | 'site'>,
-    @Inject(Logger) private readonly logger: Pick<Logger, 'error'>,
+    private readonly logger: Logger,
   ) {}
 
   /** Returns a request's share of an open block, or null when `take` must open one. */

@@ -1,4 +1,4 @@
-import { Controller, Get, Inject, Param, Post } from '@nestjs/common';
+import { Controller, Get, Param, Post } from '@nestjs/common';
 import {
   maxCreditsOf,
   readCalls,
@@ -42,11 +42,11 @@ const maxBytes = 1024 * 1024;
 export class CryptoRpcController {
   constructor(
     private readonly requests: DirectRequests,
-    @Inject(RpcProxy) private readonly proxy: Pick<RpcProxy, 'resolve' | 'requireUpstream' | 'call'>,
-    @Inject(RpcLimits) private readonly limits: Pick<RpcLimits, 'turn' | 'take'>,
-    @Inject(CreditBlocks) private readonly blocks: Pick<CreditBlocks, 'take' | 'takeNow'>,
+    private readonly proxy: RpcProxy,
+    private readonly limits: RpcLimits,
+    private readonly blocks: CreditBlocks,
     private readonly budgets: StoreBudgets,
-    @Inject(ApiConfig) private readonly config: Pick<ApiConfig, 'rpcCreditPriceUsd'>,
+    private readonly config: ApiConfig,
   ) {}
 
   @Get('networks')

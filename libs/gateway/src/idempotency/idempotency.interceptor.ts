@@ -60,7 +60,7 @@ export class IdempotencyInterceptor implements NestInterceptor {
   private readonly quota = new RecordingQuota();
 
   constructor(
-    @Inject(IdempotencyService) private readonly idempotency: Pick<IdempotencyService, 'open'>,
+    private readonly idempotency: IdempotencyService,
     private readonly budgets: StoreBudgets,
     @Inject(ReplayLimit) private readonly limit: Pick<ReplayLimit, 'apply'>,
   ) {}

@@ -8,8 +8,8 @@ import { ArtifactStore, DownloadLinks } from '#storage';
 export class DownloadUrls {
   constructor(
     @Inject(DownloadLinks) private readonly links: Pick<DownloadLinks, 'tokenFor'>,
-    @Inject(ArtifactStore) private readonly artifacts: Pick<ArtifactStore, 'ofModel'>,
-    @Inject(ApiConfig) private readonly config: Pick<ApiConfig, 'publicUrl' | 'mediaDeadlineMs' | 'storageLifetimeMs'>,
+    private readonly artifacts: ArtifactStore,
+    private readonly config: ApiConfig,
   ) {}
 
   /**

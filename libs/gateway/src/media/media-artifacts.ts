@@ -78,7 +78,7 @@ export class MediaInputReader {
   constructor(
     private readonly parts: {
       artifacts: ArtifactStore;
-      egress: Pick<Egress, 'open' | 'read'>;
+      egress: Egress;
       tools: MediaTools;
       /** The account of the request. */
       owner: string;

@@ -40,7 +40,7 @@ interface InputImage {
 @Controller()
 export class ModerationController {
   constructor(
-    @Inject(ContentPolicy) private readonly policy: Pick<ContentPolicy, 'examine'>,
+    private readonly policy: ContentPolicy,
     @Inject(RequestPipeline) private readonly pipeline: Pick<RequestPipeline, 'openCheck'>,
     @Inject(MediaArtifacts) private readonly artifacts: Pick<MediaArtifacts, 'inputsOf'>,
     private readonly images: ImageClassifier,

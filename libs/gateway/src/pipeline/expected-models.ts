@@ -15,7 +15,7 @@ export class ExpectedModels implements OnApplicationBootstrap, OnApplicationShut
   private stop: () => void = () => undefined;
 
   constructor(
-    @Inject(QueueTransport) private readonly transport: Pick<QueueTransport, 'membership' | 'placements'>,
+    private readonly transport: QueueTransport,
     @Inject(ModelAvailabilityWatcher) private readonly replicas: Pick<ModelAvailabilityWatcher, 'isMissed'>,
   ) {}
 

@@ -57,9 +57,9 @@ export class RequestPipeline {
   private readonly checks = new WeakMap<HttpExchange, number>();
 
   constructor(
-    @Inject(ModelResolver) private readonly models: Pick<ModelResolver, 'resolve'>,
+    private readonly models: ModelResolver,
     private readonly limiter: RateLimiter,
-    @Inject(PriceList) private readonly prices: Pick<PriceList, 'current'>,
+    private readonly prices: PriceList,
     private readonly runner: JobRunner,
     private readonly budgets: StoreBudgets,
     @Inject(ApiConfig) private readonly config: Pick<ApiConfig, 'keepAliveMs' | 'stalledMs'>,

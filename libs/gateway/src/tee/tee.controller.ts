@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { Controller, Get, Inject, Query } from '@nestjs/common';
+import { Controller, Get, Query } from '@nestjs/common';
 import { PlatformError } from '#common';
 import { ModelRegistryService } from '#model-registry';
 import { ApiRoute, Exchange, type HttpExchange, queryFault, queryText } from '#platform/http';
@@ -26,9 +26,9 @@ function warningOf({ tee_provider: provider, verified, server_verification: foun
 @Controller('tee')
 export class TeeController {
   constructor(
-    @Inject(ModelRegistryService) private readonly models: Pick<ModelRegistryService, 'describe'>,
-    @Inject(TeeHosts) private readonly hosts: Pick<TeeHosts, 'of' | 'ask'>,
-    @Inject(ExchangeSigner) private readonly signer: Pick<ExchangeSigner, 'find'>,
+    private readonly models: ModelRegistryService,
+    private readonly hosts: TeeHosts,
+    private readonly signer: ExchangeSigner,
   ) {}
 
   @Get('attestation')

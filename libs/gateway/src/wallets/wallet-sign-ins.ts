@@ -28,7 +28,7 @@ export function signInOf({ headers }: Pick<FastifyRequest, 'headers'>): string |
 /** Signs in the callers of routes that take wallets. */
 export class WalletSignIns {
   /** `callers` is null while the operator accepts no payments. */
-  constructor(private readonly callers: Pick<WalletCallers, 'authenticate'> | null) {}
+  constructor(private readonly callers: WalletCallers | null) {}
 
   get areOn(): boolean {
     return this.callers !== null;

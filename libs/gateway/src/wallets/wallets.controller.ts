@@ -1,4 +1,4 @@
-import { Controller, Get, Inject, Param, Query } from '@nestjs/common';
+import { Controller, Get, Param, Query } from '@nestjs/common';
 import { readWalletAddress } from '#accounts';
 import { AccountTransactions, LedgerService } from '#billing';
 import { displayNanos, PlatformError } from '#common';
@@ -21,8 +21,8 @@ const maxOffset = 100_000;
 @Controller('x402')
 export class WalletsController {
   constructor(
-    @Inject(LedgerService) private readonly ledger: Pick<LedgerService, 'balance'>,
-    @Inject(AccountTransactions) private readonly transactions: Pick<AccountTransactions, 'page'>,
+    private readonly ledger: LedgerService,
+    private readonly transactions: AccountTransactions,
     private readonly offers: PaymentOffers,
   ) {}
 

@@ -71,7 +71,7 @@ export function evenly(first: number, last: number, count: number): number[] {
   );
 }
 
-/** Rounds halves to the even neighbour, as the reference implementation does. */
+/** Rounds halves to the even neighbor, as the reference implementation does. */
 export function roundHalfEven(value: number): number {
   const floor = Math.floor(value);
   if (value - floor !== 0.5) return Math.round(value);

@@ -7,7 +7,7 @@ export interface EmbeddingInput {
   texts: string[];
   /** Texts as ids of the model's own tokenizer, special tokens included; `texts` is then empty. */
   tokenIds?: number[][];
-  /** Length of the vectors; null for the model's own. Shorter vectors are truncated and normalised again. */
+  /** Length of the vectors; null for the model's own. Shorter vectors are truncated and normalized again. */
   dimensions: number | null;
 }
 

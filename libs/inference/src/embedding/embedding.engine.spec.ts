@@ -59,7 +59,7 @@ describe('EmbeddingEngine', () => {
     for (let round = 0; round < 50; round++) expect((await run.embed([words(2)])).tokens).toBe(2);
   });
 
-  it('truncates vectors to the requested dimensions and normalises them', async () => {
+  it('truncates vectors to the requested dimensions and normalizes them', async () => {
     const { run } = setUp();
     const { vectors } = await run.embed([words(3)], 2);
     expect([...(vectors[0] ?? [])]).toEqual([

@@ -19,19 +19,19 @@ describe('pooling', () => {
 describe('the shape of a vector', () => {
   const vector = Float32Array.from([3, 4, 12]);
 
-  it('has length 1 where the model normalises', () => {
+  it('has length 1 where the model normalizes', () => {
     const shaped = shapeVector(vector, { dimensions: null, normalize: true });
     expect([...shaped].map((value) => value * 13)).toEqual(
       [3, 4, 12].map((value) => expect.closeTo(value, 5) as number),
     );
   });
 
-  it('is normalised again after truncation', () => {
+  it('is normalized again after truncation', () => {
     const shaped = shapeVector(vector, { dimensions: 2, normalize: false });
     expect([...shaped]).toEqual([expect.closeTo(0.6, 6), expect.closeTo(0.8, 6)]);
   });
 
-  it('is unchanged where the model does not normalise, and for a zero vector', () => {
+  it('is unchanged where the model does not normalize, and for a zero vector', () => {
     expect(shapeVector(vector, { dimensions: 3, normalize: false })).toBe(vector);
     expect([...shapeVector(new Float32Array(2), { dimensions: null, normalize: true })]).toEqual([0, 0]);
   });

@@ -40,7 +40,7 @@ function maxOf(data: Float32Array, offset: number, length: number, size: number)
 }
 
 /**
- * Returns the vector to send: truncated to `dimensions` and normalised to length 1 where the model normalises or
+ * Returns the vector to send: truncated to `dimensions` and normalized to length 1 where the model normalizes or
  * truncation changed the length. A zero vector is returned unchanged.
  */
 export function shapeVector(

@@ -34,7 +34,7 @@ const names: Record<string, Pooling> = { mean: 'mean', cls: 'cls', lasttoken: 'l
 
 /**
  * Reads `modules.json` of the sentence-transformers layout and the files it references. `familyOptions.pooling` and
- * `.normalize` of the manifest take precedence. Without files, vectors are normalised to length 1, and the pooling
+ * `.normalize` of the manifest take precedence. Without files, vectors are normalized to length 1, and the pooling
  * stays open. Throws `INVALID_MANIFEST` or `INVALID_MODEL` for settings that are not supported, because a guess would
  * return wrong vectors.
  */

@@ -38,7 +38,7 @@ export class SentenceEncoder {
     return this.session.providerNote;
   }
 
-  /** Returns one vector per row, neither truncated nor normalised. Rejects with the runtime's error. */
+  /** Returns one vector per row, neither truncated nor normalized. Rejects with the runtime's error. */
   async encode(rows: readonly Int32Array[]): Promise<Float32Array[]> {
     const { inputs, output } = this.graph;
     const { pooling } = this;

@@ -18,7 +18,37 @@ import {
   type ImageLayout,
   type ImageRun,
 } from '../text/index.js';
-import { ImageFeatureCache } from './image-feature-cache.js';
+
+/** Maximum bytes of kept features: those of some fifty images of a small model. */
+const defaultMaxBytes = 128 * 1024 * 1024;
+
+/** Encoded images by their hash, the least recently used dropped first: a conversation sends its images every turn. */
+class ImageFeatureCache {
+  private readonly kept = new Map<string, Float32Array>();
+  private bytes = 0;
+
+  constructor(private readonly maxBytes = defaultMaxBytes) {}
+
+  get(hash: string): Float32Array | undefined {
+    const features = this.kept.get(hash);
+    if (features === undefined) return undefined;
+    this.kept.delete(hash);
+    this.kept.set(hash, features);
+    return features;
+  }
+
+  /** Ignores features that are larger than the whole cache. */
+  add(hash: string, features: Float32Array): void {
+    if (features.byteLength > this.maxBytes || this.kept.has(hash)) return;
+    this.kept.set(hash, features);
+    this.bytes += features.byteLength;
+    for (const [oldest, { byteLength }] of this.kept) {
+      if (this.bytes <= this.maxBytes) return;
+      this.kept.delete(oldest);
+      this.bytes -= byteLength;
+    }
+  }
+}
 
 /** Preprocessing and vision encoder of one model. */
 export interface ImageEncoder {
@@ -140,7 +170,7 @@ export class ImageReader {
 
 /**
  * Returns a negative number that tells apart positions of different images: 31 bits of the image's hash, others at each
- * of eight neighbouring positions.
+ * of eight neighboring positions.
  */
 function keyOf(hash: string, index: number): number {
   const words = Math.max(1, Math.min(8, Math.floor(hash.length / 8)));

@@ -18,7 +18,7 @@ export function wholeArea({ width, height }: { width: number; height: number }):
   return { left: 0, top: 0, width, height };
 }
 
-/** Returns colour planes `[3, height, width]` of an area. `scale` maps each sample by its channel. */
+/** Returns color planes `[3, height, width]` of an area. `scale` maps each sample by its channel. */
 export function planesOf(
   { width, data }: RgbPixels,
   area: PixelArea,
@@ -40,7 +40,7 @@ export function planesOf(
 }
 
 /**
- * Writes an area of colour planes `[3, height, width]` from 0 to 1 into an image, its corner at `target`. Samples are
+ * Writes an area of color planes `[3, height, width]` from 0 to 1 into an image, its corner at `target`. Samples are
  * clamped and rounded.
  */
 export function writePlanes(

@@ -1,14 +1,35 @@
 import { join } from 'node:path';
 import { PlatformError } from '#common';
 import type { EngineSink } from '../contract/engine.js';
-import { QueuedTaskEngine } from '../engines/queued-task.engine.js';
-import type { LoadedEngine, HostLoadOptions } from '../contract/engine-loader.js';
+import { QueuedTaskEngine, type TaskContext, type TaskHandler } from '../engines/queued-task.engine.js';
+import type { HostLoadOptions, LoadedEngine, WarmUp } from '../contract/engine-loader.js';
 import type { GraphSession } from '../runtime/graph-session.js';
 import { openGraph } from '../runtime/open-graph.js';
 import { BlockRecognizer, type WindowRecognizer } from './block-recognizer.js';
 import { loadVoiceActivity } from './load-voice-activity.js';
 import { MergedDecoder } from './merged-decoder.js';
-import { recognitionHandlers, recognitionWarmUp } from './recognition-task.js';
+import { type RecognitionInput, recognitionSampleRate, recognitionTask } from './speech-recognition.js';
+
+const warmUpTask = 'warm-up';
+
+/** Tasks supported by the engine of a speech recognition family. */
+function recognitionHandlers(recognizer: BlockRecognizer): Record<string, TaskHandler> {
+  return {
+    [recognitionTask]: (input: RecognitionInput, context: TaskContext) => recognizer.recognize(input, context),
+    [warmUpTask]: async ({ samples }: { samples: Float32Array }, context: TaskContext) => {
+      await recognizer.warmUp(samples, context);
+      return {};
+    },
+  };
+}
+
+/** One second of a tone. It contains no speech, but runs every graph once. */
+const recognitionWarmUp: WarmUp = {
+  task: warmUpTask,
+  input: {
+    samples: Float32Array.from({ length: recognitionSampleRate }, (_, index) => 0.1 * Math.sin(index / 20)),
+  },
+};
 
 /** Recognizer and voice activity detection of a family. */
 export interface RecognitionGraphs {

@@ -1,4 +1,4 @@
-/** Normalises a word for comparison: no case, no punctuation. */
+/** Normalizes a word for comparison: no case, no punctuation. */
 function plain(word: string): string {
   return word
     .normalize('NFKC')

@@ -11,7 +11,7 @@ const shortestRun = 36;
 const minRepeats = 5;
 
 /**
- * Returns how many trailing tokens repeat the same short sequence; 0 for none. A recogniser in such a loop writes until
+ * Returns how many trailing tokens repeat the same short sequence; 0 for none. A recognizer in such a loop writes until
  * its token limit.
  */
 export function loopedTokens(tokens: readonly number[]): number {

@@ -17,7 +17,7 @@ export interface SpanRules {
   padding: number;
 }
 
-/** Silero's thresholds, with silence and padding that suit a recogniser. */
+/** Silero's thresholds, with silence and padding that suit a recognizer. */
 export const defaultSpanRules: SpanRules = {
   threshold: 0.5,
   endThreshold: 0.35,

@@ -29,7 +29,7 @@ describe('Random', () => {
     );
   });
 
-  it('draws differently for neighbouring seeds and without a seed', () => {
+  it('draws differently for neighboring seeds and without a seed', () => {
     const firsts = [0, 1, 2, -1, 2 ** 53 - 1, undefined, undefined].map((seed) => new Random(seed).nextUnit());
     expect(new Set(firsts).size).toBe(firsts.length);
   });

@@ -69,7 +69,7 @@ describe('CacheBlock', () => {
     );
   });
 
-  it('copies a row into another block without changing its neighbours', () => {
+  it('copies a row into another block without changing its neighbors', () => {
     const source = filled([4, 6]);
     const target = filled([3, 3, 3]);
     target.resize({ rows: 3, capacity: 9, lengths: [3, 3, 3] });

@@ -6,7 +6,6 @@ import { TemplateLimitError } from './bounded-interpreter.js';
 import type { ChatTemplateMessage } from '../contract/text-generation.js';
 import type { ReasoningFormat } from '../contract/reasoning-format.js';
 import { formatDate } from './format-date.js';
-import { contentParts } from './content-parts.js';
 import { ControlTokens } from './control-tokens.js';
 import { MarkedInterpreter } from './marked-interpreter.js';
 import { findReasoningFormat } from './reasoning-formats.js';
@@ -167,4 +166,22 @@ function templateOf(template: TokenizerConfig['chat_template']): string | null {
   if (typeof template === 'string') return template;
   const chosen = template.find((entry) => entry.name === 'default') ?? template[0];
   return chosen?.template ?? null;
+}
+
+/** One part of a message, as chat templates of models that see read it. */
+type ContentPart = { type: 'text'; text: string } | { type: 'image' };
+
+/** Returns the message with its content as a list of parts, never an empty one: some templates read the first. */
+function contentParts({ imagePositions = [], ...message }: ChatTemplateMessage): object {
+  const { content } = message;
+  const parts: ContentPart[] = [];
+  const addText = (from: number, to: number): void => {
+    if (to > from) parts.push({ type: 'text', text: content.slice(from, to) });
+  };
+  imagePositions.forEach((position, index) => {
+    addText(imagePositions[index - 1] ?? 0, position);
+    parts.push({ type: 'image' });
+  });
+  addText(imagePositions.at(-1) ?? 0, content.length);
+  return { ...message, content: parts.length > 0 ? parts : [{ type: 'text', text: '' }] };
 }

@@ -44,7 +44,7 @@ describe('the channels of a choice', () => {
     });
   });
 
-  it('join neighbours of one channel into one event', () => {
+  it('join neighbors of one channel into one event', () => {
     const channels = new ChoiceChannels(0, { startsInside: false, stripThinking: false });
     expect(channels.push(join(pieces))).toMatchObject([
       { channel: 'reasoning', text: 'hm so' },

@@ -88,7 +88,7 @@ function takenApart({ text, logprobs }: EngineDelta, pieces: readonly DeltaPiece
   });
 }
 
-/** Joins neighbours of one channel into one event: they arrived in one message and leave in one. */
+/** Joins neighbors of one channel into one event: they arrived in one message and leave in one. */
 function joined(events: readonly ChannelDelta[]): ChannelDelta[] {
   const result: ChannelDelta[] = [];
   for (const event of events) {

@@ -59,7 +59,7 @@ function isAscii(byte: number | undefined): boolean {
 }
 
 /**
- * Slow implementation for decoders whose output for a token depends on its neighbours. Decodes the tokens since the
+ * Slow implementation for decoders whose output for a token depends on its neighbors. Decodes the tokens since the
  * last cut with and without the new one, and emits the difference once it ends in a complete character.
  */
 export class WindowDetokenizer implements Detokenizer {

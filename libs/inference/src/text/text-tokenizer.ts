@@ -170,7 +170,7 @@ export class TextTokenizer {
     return new WindowDetokenizer((ids) => this.decodeWindow(ids));
   }
 
-  /** Bytes of every token by its id, empty for special ones; null where a token's text depends on its neighbours. */
+  /** Bytes of every token by its id, empty for special ones; null where a token's text depends on its neighbors. */
   get tokenBytes(): readonly Uint8Array[] | null {
     return this.bytes?.table ?? null;
   }

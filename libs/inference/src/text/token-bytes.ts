@@ -1,6 +1,6 @@
 import type { Tokenizer } from '@huggingface/tokenizers';
 
-/** Text contribution of a single token, independent of its neighbours. */
+/** Text contribution of a single token, independent of its neighbors. */
 export interface TokenBytes {
   /** UTF-8 bytes per token id; empty for special tokens and unused ids. May split characters. */
   readonly table: readonly Uint8Array[];
@@ -35,7 +35,7 @@ const textDecoder = new TextDecoder('utf-8', { ignoreBOM: true });
 
 /**
  * Compiles the decoder of a tokenizer.json into one byte string per token. Returns null if a token's text depends on
- * its neighbours (WordPiece, CTC, `</w>` suffixes); such decoders are re-run over a window.
+ * its neighbors (WordPiece, CTC, `</w>` suffixes); such decoders are re-run over a window.
  */
 export function compileTokenBytes(
   tokenizer: Tokenizer,

@@ -1,6 +1,5 @@
 import type { ChatTemplateMessage } from '../contract/text-generation.js';
 import type { ToolCall, ToolDefinition } from '../contract/tool-use.js';
-import { describeTools } from './describe-tools.js';
 import { type ControlTokens, restoreEscapedMarks } from '../text/control-tokens.js';
 import type { ToolStyle } from './tool-style.js';
 
@@ -130,4 +129,32 @@ function hides({ arguments: json }: ToolCall, sign: string): boolean {
 
 function namesOfCalls(messages: readonly ChatTemplateMessage[]): Map<string, string> {
   return new Map(messages.flatMap(({ toolCalls = [] }) => toolCalls.map(({ id, name }) => [id, name])));
+}
+
+/** What the prompt says of tools where the template does not say it. The definitions are marked as text of a caller. */
+function describeTools({
+  style,
+  tools,
+  control,
+}: {
+  style: ToolStyle;
+  tools: readonly ToolDefinition[];
+  control: ControlTokens;
+}): string {
+  const listed = tools.map(({ name, description, parameters }) =>
+    control.mark(JSON.stringify({ name, ...(description === undefined ? {} : { description }), parameters })),
+  );
+  const example: ToolDefinition = {
+    name: 'function_name',
+    param: '',
+    parameters: { type: 'object', properties: { argument: { type: 'string' } } },
+  };
+  const call = style.write([{ id: '', name: example.name, arguments: '{"argument": "value"}' }], [example]);
+  return [
+    'You can call functions. These are the functions, with the JSON schema of their arguments:',
+    listed.join('\n'),
+    'To call a function, write its name and its arguments exactly like this:',
+    call,
+    'Call a function only where it helps. Results follow in the next message.',
+  ].join('\n');
 }

@@ -1,6 +1,6 @@
 import pg from 'pg';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { AccountsService, type Caller } from '#accounts';
+import { AccountsRepository, AccountsService, type Caller } from '#accounts';
 import { newRequestId, noTokens, PlatformError } from '#common';
 import { createLogger } from '#platform/logging';
 import { PrismaService } from '#platform/prisma';
@@ -35,7 +35,7 @@ beforeAll(async () => {
   client = new pg.Client(database.url);
   await client.connect();
   jobs = new JobsRepository(prisma);
-  const accounts = new AccountsService(prisma);
+  const accounts = new AccountsService(new AccountsRepository(prisma));
   caller = await accounts.authenticate((await accounts.bootstrap())?.inferenceKey ?? '');
   transport = await createTransport({ url: database.url, namespace: 'preparation_test', clientName: 'ops' });
   closed = [];

@@ -1,7 +1,14 @@
 import pg from 'pg';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { AccountsService, type Caller } from '#accounts';
-import { JobQuote, LedgerService, ReservationStep, SettlementStep } from '#billing';
+import { AccountsRepository, AccountsService, type Caller } from '#accounts';
+import {
+  createLedger,
+  JobQuote,
+  KeyUsageRepository,
+  LedgerRepository,
+  ReservationStep,
+  SettlementStep,
+} from '#billing';
 import { nanosPerUsd, newRequestId, noTokens, PlatformError } from '#common';
 import { meterJob } from '#modalities';
 import { createLogger } from '#platform/logging';
@@ -35,16 +42,16 @@ beforeAll(async () => {
   prisma = new PrismaService({ url: database.url });
   client = new pg.Client(database.url);
   await client.connect();
-  const accounts = new AccountsService(prisma);
+  const accounts = new AccountsService(new AccountsRepository(prisma));
   caller = await accounts.authenticate((await accounts.bootstrap())?.inferenceKey ?? '');
-  await new LedgerService(prisma).credit('grant', {
+  await createLedger(prisma).credit('grant', {
     accountId: caller.accountId,
     currency: 'USD',
     amountNano: nanosPerUsd / 10n,
   });
   transport = await createTransport({ url: database.url, namespace: 'direct_test', clientName: 'api' });
   jobs = new JobsRepository(prisma);
-  closer = new JobCloser(jobs, [new SettlementStep(meterJob)]);
+  closer = new JobCloser(jobs, [new SettlementStep(new LedgerRepository(prisma), meterJob)]);
 });
 afterEach(async () => {
   await expectInvariant({ databaseUrl: database.url });
@@ -57,7 +64,7 @@ afterAll(async () => {
 });
 
 const direct = (jobCloser: DirectReservationDependencies['closer'] = closer): DirectJobs => {
-  const steps = [new ReservationStep()];
+  const steps = [new ReservationStep(new LedgerRepository(prisma), new KeyUsageRepository(prisma))];
   const cipher = new PayloadCipher('5c'.repeat(32));
   const tickets = new ResultTickets('5c'.repeat(32));
   const admission = AdmissionService.of({ jobs, closer, cipher, tickets, transport, logger, queueLimit: 10, steps });

@@ -36,9 +36,9 @@ const maxAttempts = 3;
 @Injectable()
 export class DirectJobs {
   constructor(
-    @Inject(AdmissionService) private readonly admission: Pick<AdmissionService, 'open'>,
+    private readonly admission: AdmissionService,
     @Inject(JobCloser) private readonly closer: Pick<JobCloser, 'close'>,
-    @Inject(Logger) private readonly logger: Pick<Logger, 'warn'>,
+    private readonly logger: Logger,
     @Optional() private readonly retryMs = 200,
   ) {}
 

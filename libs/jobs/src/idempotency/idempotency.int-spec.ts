@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import pg from 'pg';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { AccountsService, type Caller } from '#accounts';
+import { AccountsRepository, AccountsService, type Caller } from '#accounts';
 import { newRequestId } from '#common';
 import { createLogger } from '#platform/logging';
 import { PrismaService } from '#platform/prisma';
@@ -37,7 +37,7 @@ beforeAll(async () => {
   await client.connect();
   repository = new IdempotencyRepository(prisma);
   jobs = new JobsRepository(prisma);
-  const accounts = new AccountsService(prisma);
+  const accounts = new AccountsService(new AccountsRepository(prisma));
   const keys = await accounts.bootstrap();
   caller = await accounts.authenticate(keys?.inferenceKey ?? '');
 });
@@ -174,7 +174,7 @@ describe('an idempotency key', () => {
   });
 
   it('belongs to one account', async () => {
-    const other = await new AccountsService(prisma).createAccount('other');
+    const other = await new AccountsService(new AccountsRepository(prisma)).createAccount('other');
     await claimOf(await service().open(request())).end('answered', answer);
     expect(await service().open(request('a body', { accountId: other.id }))).toHaveProperty('claim');
   });

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { AccountsService, type Caller } from '#accounts';
+import { AccountsRepository, AccountsService, type Caller } from '#accounts';
 import { newRequestId } from '#common';
 import { PrismaService } from '#platform/prisma';
 import { createMigratedDatabase, type TestDatabase } from '#test/postgres';
@@ -47,7 +47,7 @@ describe('the states of a job', () => {
     client = new pg.Client(database.url);
     await client.connect();
     jobs = new JobsRepository(prisma);
-    const accounts = new AccountsService(prisma);
+    const accounts = new AccountsService(new AccountsRepository(prisma));
     const keys = await accounts.bootstrap();
     caller = await accounts.authenticate(keys?.inferenceKey ?? '');
   });

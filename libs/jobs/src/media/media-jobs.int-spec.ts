@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { IsString } from 'class-validator';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { AccountsService, type Caller } from '#accounts';
+import { AccountsRepository, AccountsService, type Caller } from '#accounts';
 import { newRequestId, PlatformError } from '#common';
 import { createLogger } from '#platform/logging';
 import { PrismaService } from '#platform/prisma';
@@ -56,7 +56,7 @@ describe('async jobs', () => {
     database = await createMigratedDatabase();
     home = await mkdtemp(join(tmpdir(), 'sluice-videos-'));
     prisma = new PrismaService({ url: database.url });
-    const accounts = new AccountsService(prisma);
+    const accounts = new AccountsService(new AccountsRepository(prisma));
     const keys = await accounts.bootstrap();
     caller = await accounts.authenticate(keys?.inferenceKey ?? '');
     transport = await createTransport({ url: database.url, namespace: 'videos', clientName: 'ops' });

@@ -2,9 +2,9 @@ import { randomUUID } from 'node:crypto';
 import pg from 'pg';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import {
+  createLedger,
   FoldKeyDaysSweep,
   KeyUsageRepository,
-  LedgerService,
   UsageHistoryRepository,
   UsageHistoryService,
 } from '#billing';
@@ -65,7 +65,7 @@ describe('closed jobs', () => {
     expect(await sweep(2)).toBe(40);
     for (const table of ['jobs', 'outcomes', 'holds', 'media_jobs']) expect(await count(table)).toBe(0);
     expect(await expectInvariant({ databaseUrl: database.url })).toMatchObject({ chargedNano });
-    expect((await new LedgerService(prisma).balance(customer.account)).usdNano).toBe(1_000_000_000_000n - 4_000n);
+    expect((await createLedger(prisma).balance(customer.account)).usdNano).toBe(1_000_000_000_000n - 4_000n);
   });
 
   it('stay until their usage is in the sums of reports', async () => {
@@ -131,7 +131,7 @@ describe('closed jobs', () => {
       client.query(`UPDATE jobs SET state = $2, finished_at = created_at WHERE request_id = $1`, [open, state]);
     await close('failed');
     expect(await sweep(1)).toBe(0);
-    expect((await new LedgerService(prisma).verify()).breaks.openReservationsWithoutOpenJob).toBe(1);
+    expect((await createLedger(prisma).verify()).breaks.openReservationsWithoutOpenJob).toBe(1);
     await client.query(`SELECT ledger_close($1, 1, 'released', '[]')`, [open]);
     expect(await sweep(1)).toBe(1);
     await expectInvariant({ databaseUrl: database.url });

@@ -1,6 +1,6 @@
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { AccountsService, type Caller } from '#accounts';
+import { AccountsRepository, AccountsService, type Caller } from '#accounts';
 import { newRequestId } from '#common';
 import { createLogger } from '#platform/logging';
 import { PrismaService } from '#platform/prisma';
@@ -38,7 +38,7 @@ describe.each(transports)('a queue over $kind that lost its newest changes', ({ 
     redis = kind === 'redis' ? await startRedis() : undefined;
     prisma = new PrismaService({ url: database.url });
     jobs = new JobsRepository(prisma);
-    const accounts = new AccountsService(prisma);
+    const accounts = new AccountsService(new AccountsRepository(prisma));
     caller = await accounts.authenticate((await accounts.bootstrap())?.inferenceKey ?? '');
     transport = await createTransport({ url: redis?.url ?? database.url, namespace, clientName: 'ops' });
   });

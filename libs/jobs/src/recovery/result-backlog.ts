@@ -46,7 +46,7 @@ export class ResultBacklog {
   constructor(
     @Inject(QueueTransport) private readonly transport: { results: Pick<JobResultQueue, 'pending'> },
     @Inject(OpsConfig) { sweepIntervalMs }: Pick<OpsConfig, 'sweepIntervalMs'>,
-    @Inject(Logger) private readonly logger: Pick<Logger, 'warn' | 'info'>,
+    private readonly logger: Logger,
     @Optional() private readonly options: ResultBacklogOptions = {},
   ) {
     this.clock = options.clock ?? systemClock;

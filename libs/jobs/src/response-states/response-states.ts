@@ -20,7 +20,7 @@ export class ResponseStates {
   constructor(
     private readonly repository: ResponseStatesRepository,
     @Inject(ApiConfig) private readonly config: Pick<ApiConfig, 'secretKeys' | 'storedResponsesMs'>,
-    @Inject(Logger) private readonly logger: Pick<Logger, 'warn'>,
+    private readonly logger: Logger,
     /** Bytes that an account may store. */
     @Optional() private readonly maxAccountBytes = 2 ** 30,
   ) {

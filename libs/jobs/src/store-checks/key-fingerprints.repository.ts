@@ -1,18 +1,20 @@
 import { deriveKey } from '#common';
 import type { StoreFinding } from '#platform/health';
-import type { RawQueries } from '#platform/prisma';
+import { Inject, Injectable } from '#platform/injection';
+import { PrismaService, type RawQueries } from '#platform/prisma';
 
 /** A variable with keys of the installation: the first one seals, all open. */
 export interface NamedKeys {
   readonly name: 'SLUICE_SECRET_KEY' | 'SLUICE_QUEUE_KEY';
-  /** The keys, of The keys, of 64 hex digits each. */
+  /** The keys, of 64 hex digits each. */
   readonly keys: readonly string[];
 }
 
 /** Tells processes with different keys apart: the database keeps a value derived from the key of the others. */
+@Injectable()
 export class KeyFingerprintsRepository {
   // SQL: the row is created or compared in one statement, and a replica may do the same at once.
-  constructor(private readonly queries: RawQueries) {}
+  constructor(@Inject(PrismaService) private readonly queries: RawQueries) {}
 
   /**
    * Compares the keys of this process with what others noted. With `note`, the first key is noted when nothing was, or

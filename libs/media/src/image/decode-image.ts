@@ -3,7 +3,7 @@ import type { ImageLimits } from './image-limits.js';
 import type { Pixels } from './pixels.js';
 
 export interface DecodeOptions extends ImageLimits {
-  /** 1 grey, 3 RGB over white, 4 RGB and alpha. */
+  /** 1 gray, 3 RGB over white, 4 RGB and alpha. */
   channels: 1 | 3 | 4;
 }
 

@@ -98,7 +98,7 @@ describe('images', () => {
     expect(Buffer.from(upright.data).equals(expected)).toBe(true);
   });
 
-  it('are decoded from every colour space as 8 bits of sRGB', async () => {
+  it('are decoded from every color space as 8 bits of sRGB', async () => {
     const grey = sharp(gradient(40, 20, 1).data, { raw: { ...raw, channels: 1 } });
     const kinds: [string, Promise<Buffer>][] = [
       ['16 bits', source().toColourspace('rgb16').png().toBuffer()],

@@ -2,7 +2,7 @@
 export interface Pixels {
   width: number;
   height: number;
-  /** 1 grey, 3 RGB, 4 RGB and alpha (not premultiplied). */
+  /** 1 gray, 3 RGB, 4 RGB and alpha (not premultiplied). */
   channels: 1 | 3 | 4;
   /** `width * height * channels` bytes. */
   data: Uint8Array;

@@ -37,7 +37,7 @@ export interface ReadFramesOrder extends OrderedFile {
   task: 'read-frames';
   width: number;
   height: number;
-  /** Colour matrix of the source; `auto`: as tagged. */
+  /** Color matrix of the source; `auto`: as tagged. */
   colorMatrix: string;
   /** Frames are dropped or repeated to this rate; null: as in the source. */
   fps: number | null;

@@ -23,7 +23,7 @@ export interface VideoTrack {
   imageSeconds: number | null;
   /** Pixel aspect ratio (width over height), as displayed; null for square pixels. */
   pixelAspect: Fraction | null;
-  /** Colour matrix, in ffmpeg's terms (`bt709`); null if unknown. */
+  /** Color matrix, in ffmpeg's terms (`bt709`); null if unknown. */
   colorSpace: string | null;
   /** Transfer curve, in ffmpeg's terms; null if unknown. */
   colorTransfer: string | null;

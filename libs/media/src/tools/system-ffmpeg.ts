@@ -134,7 +134,7 @@ function readKeyFrameArgs(order: ReadKeyFrameOrder): string[] {
   return ['-nostdin', ...seek, ...inputArgs(order), ...output, '-fps_mode', 'passthrough', ...rawVideo, 'pipe:1'];
 }
 
-/** States the colours explicitly, because players otherwise guess differently and colours shift. */
+/** States the colors explicitly, because players otherwise guess differently and colors shift. */
 const bt709 = ['-colorspace', 'bt709', '-color_primaries', 'bt709', '-color_trc', 'bt709', '-color_range', 'tv'];
 
 function writeVideoArgs(order: WriteVideoOrder): string[] {

@@ -25,7 +25,7 @@ export interface VideoLimits {
 }
 
 const containers = new Set(['mp4', 'webm', 'mpeg', 'mpegts']);
-/** HLG and PQ transfer curves, whose frames would come out grey when read as usual ones. */
+/** HLG and PQ transfer curves, whose frames would come out gray when read as usual ones. */
 const highRange = new Set(['arib-std-b67', 'smpte2084']);
 
 /**
@@ -129,7 +129,7 @@ export async function* readFrames(
   }
 }
 
-/** Returns the colour matrix of a video. If unspecified, players choose by size. */
+/** Returns the color matrix of a video. If unspecified, players choose by size. */
 export function matrixOf({ colorSpace, width, height }: VideoTrack): string {
   const isLarge = Math.max(width, height) >= 1_280 || Math.min(width, height) > 576;
   return colorSpace === null && isLarge ? 'bt709' : 'auto';

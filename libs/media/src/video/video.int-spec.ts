@@ -28,7 +28,7 @@ describe.each(mediaEngines)('video by the %s', (_name, engine) => {
   });
   afterAll(() => rm(folder, { recursive: true, force: true }));
 
-  /** Frames of one colour each, increasingly red. */
+  /** Frames of one color each, increasingly red. */
   function* reddening(count: number, { width, height }: { width: number; height: number }): Generator<Uint8Array> {
     for (let index = 0; index < count; index += 1) {
       const data = new Uint8Array(width * height * 3);
@@ -121,7 +121,7 @@ describe.each(mediaEngines)('video by the %s', (_name, engine) => {
     }
   });
 
-  /** Returns the colour in the middle of the first frame. */
+  /** Returns the color in the middle of the first frame. */
   async function colourOf(path: string): Promise<number[]> {
     for await (const { data, width, height } of readFrames(tools, { path }, { limits })) {
       const middle = (Math.floor(height / 2) * width + Math.floor(width / 2)) * 3;

@@ -3,6 +3,7 @@ import { createLogger } from '#platform/logging';
 import { PrismaService } from '#platform/prisma';
 import { deterministicManifest } from '#test/deterministic-model';
 import { createMigratedDatabase, type TestDatabase } from '#test/postgres';
+import { ModelRepository } from '../registry/model.repository.js';
 import { ModelRegistryService } from '../registry/model-registry.service.js';
 import { noOnlineModels } from '../registry/online-models.js';
 import type { DesiredState, ModelPlacement } from './placement.js';
@@ -21,7 +22,7 @@ let service: PlacementService;
 beforeAll(async () => {
   database = await createMigratedDatabase();
   prisma = new PrismaService({ url: database.url, poolSize: 4 });
-  registry = new ModelRegistryService(prisma, noOnlineModels, { cacheMs: 0 });
+  registry = new ModelRegistryService(new ModelRepository(prisma), noOnlineModels, { cacheMs: 0 });
   repository = new PlacementRepository(prisma);
   service = new PlacementService(new PlacementRepository(prisma), registry);
 });

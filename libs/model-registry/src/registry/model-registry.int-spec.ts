@@ -3,6 +3,7 @@ import { PrismaService } from '#platform/prisma';
 import { createMigratedDatabase, type TestDatabase } from '#test/postgres';
 import { ModelsController } from '../api/models.controller.js';
 import { bundledManifestFolder, loadManifestFolder, selectManifests } from '../manifest/index.js';
+import { ModelRepository } from './model.repository.js';
 import { ModelRegistryService } from './model-registry.service.js';
 import { MembershipOnlineModels, noOnlineModels } from './online-models.js';
 import { exampleEmbeddingManifest, exampleManifest } from '#test/example-manifest';
@@ -30,13 +31,16 @@ afterAll(async () => {
 beforeEach(async () => {
   await prisma.model.deleteMany();
   held = [];
-  registry = new ModelRegistryService(prisma, new MembershipOnlineModels(() => [{ models: held }]));
+  registry = new ModelRegistryService(
+    new ModelRepository(prisma),
+    new MembershipOnlineModels(() => [{ models: held }]),
+  );
   controller = new ModelsController(registry);
 });
 
 describe('ModelRegistryService', () => {
   it('writes manifests once, however many processes start and however often', async () => {
-    const replicas = [1, 2, 3].map(() => new ModelRegistryService(prisma, noOnlineModels));
+    const replicas = [1, 2, 3].map(() => new ModelRegistryService(new ModelRepository(prisma), noOnlineModels));
     const changed = await Promise.all(replicas.map((replica) => replica.upsert(starters)));
     expect(changed.flat().sort()).toEqual(['stories-15m', 'tinyllama-1.1b-chat']);
     expect(await registry.upsert(starters)).toEqual([]);
@@ -96,7 +100,7 @@ describe('ModelRegistryService', () => {
     let nowMs = 0;
     const clock = { nowMs: () => Date.now(), monotonicMs: () => nowMs };
     const reader = new ModelRegistryService(
-      prisma,
+      new ModelRepository(prisma),
       { isOnline: () => true, runMemory: () => null, isAttested: () => false },
       { clock },
     );
@@ -110,7 +114,7 @@ describe('ModelRegistryService', () => {
   it('continues with cached content while the database is unavailable, and fails without a cache', async () => {
     await registry.upsert([exampleManifest()]);
     const unavailable = new PrismaService({ url: 'postgresql://nobody@127.0.0.1:9/none' });
-    const uncached = new ModelRegistryService(unavailable, {
+    const uncached = new ModelRegistryService(new ModelRepository(unavailable), {
       isOnline: () => true,
       runMemory: () => null,
       isAttested: () => false,
@@ -122,7 +126,7 @@ describe('ModelRegistryService', () => {
     const other = await createMigratedDatabase();
     const shortLived = new PrismaService({ url: other.url });
     const reader = new ModelRegistryService(
-      shortLived,
+      new ModelRepository(shortLived),
       { isOnline: () => true, runMemory: () => null, isAttested: () => false },
       { clock },
     );

@@ -1,7 +1,6 @@
 import { type Clock, PlatformError, systemClock } from '#common';
 import { maxRunPixels } from '#model-memory';
 import { Injectable, Optional } from '#platform/injection';
-import { PrismaService } from '#platform/prisma';
 import type { ModelManifest, ModelType } from '../manifest/index.js';
 import { withMadeFormats } from '../manifest/voice-members.js';
 import { type PresentedModel, presentModel } from '../manifest/model.presenter.js';
@@ -25,21 +24,19 @@ export interface ModelRegistryOptions {
 /** Model registry: lists models, resolves names, and decides which models are available. */
 @Injectable()
 export class ModelRegistryService {
-  private readonly repository: ModelRepository;
   private readonly clock: Clock;
   private readonly cacheMs: number;
   private cached: { content: RegistryContent; readMs: number } | null = null;
   private reading: Promise<RegistryContent> | null = null;
 
   constructor(
-    prisma: PrismaService,
+    private readonly repository: ModelRepository,
     private readonly online: OnlineModels,
     @Optional() options: ModelRegistryOptions = {},
     @Optional() private readonly formats?: OutputFormats,
     @Optional() private readonly web?: WebProviders,
     @Optional() private readonly compatible?: CompatibleNames,
   ) {
-    this.repository = new ModelRepository(prisma);
     this.clock = options.clock ?? systemClock;
     this.cacheMs = options.cacheMs ?? 2_000;
   }

@@ -1,4 +1,5 @@
-import type { PrismaService } from '#platform/prisma';
+import { Injectable } from '#platform/injection';
+import { PrismaService } from '#platform/prisma';
 import type { ModelManifest, ModelType } from '../manifest/index.js';
 
 /** A model row. Its manifest was validated when it was written. */
@@ -23,6 +24,7 @@ export interface RegistryContent {
 }
 
 /** Access to the registry's two tables. */
+@Injectable()
 export class ModelRepository {
   constructor(private readonly prisma: PrismaService) {}
 

@@ -64,7 +64,7 @@ export async function readBaseGraph(bytes: Uint8Array, fileName: string): Promis
   return { bytes, nodes: model.nodes, sites };
 }
 
-/** Recognises the products of the formats of linear layers. */
+/** Recognizes the products of the formats of linear layers. */
 class SiteFinder {
   private readonly producers = new Map<string, GraphNode>();
   private readonly scaled = new Map<string, number>();

@@ -3,7 +3,7 @@ import { addedAsExport } from '../convert/exported-families.js';
 import { chooseHubGraph, configurationFiles, type GraphKind } from './hub-files.js';
 import { pullError } from './pull-error.js';
 
-/* How text models in the transformers.js layout are recognised. */
+/* How text models in the transformers.js layout are recognized. */
 
 /** A package's own metadata files are not the model's. */
 export function isConfiguration(path: string): boolean {

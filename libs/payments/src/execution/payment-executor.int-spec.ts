@@ -1,7 +1,7 @@
 import pg from 'pg';
 import { type PrivateKeyAccount, privateKeyToAccount } from 'viem/accounts';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { AccountsService, WalletsRepository } from '#accounts';
+import { AccountsRepository, AccountsService, WalletsRepository } from '#accounts';
 import { createLogger } from '#platform/logging';
 import { PrismaService } from '#platform/prisma';
 import { expectInvariant } from '#test/invariant';
@@ -51,7 +51,7 @@ beforeAll(async () => {
   pool = new pg.Pool({ connectionString: database.url, max: 3 });
   topUps = new TopUpsRepository(prisma);
   const wallets = new WalletsRepository(prisma);
-  execution = new TopUpExecutionRepository(prisma, (transaction, address) => wallets.accountOf(transaction, address));
+  execution = new TopUpExecutionRepository(prisma, wallets);
 });
 afterAll(async () => {
   await prisma.$disconnect();
@@ -455,7 +455,7 @@ describe('an erased account', () => {
       'SELECT account_id::text AS account FROM wallets WHERE address = $1',
       [payer],
     );
-    const accounts = new AccountsService(prisma);
+    const accounts = new AccountsService(new AccountsRepository(prisma));
     const account = rows[0]?.account ?? '';
     await pool.query("UPDATE top_ups SET state = 'pending' WHERE payer = $1", [payer]);
     await expect(accounts.deleteAccount(account)).rejects.toMatchObject({ code: 'INVALID_REQUEST' });

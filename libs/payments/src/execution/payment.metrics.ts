@@ -6,7 +6,7 @@ export class PaymentMetrics {
   private readonly endedTotal;
   private readonly unknownTotal;
 
-  constructor(metrics: Metrics, topUps: Pick<TopUpsRepository, 'counts'>) {
+  constructor(metrics: Metrics, topUps: TopUpsRepository) {
     this.endedTotal = metrics.counter('sluice_top_ups_ended_total', 'Top-ups that this process ended, by result.', [
       'network',
       'result',

@@ -1,5 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import type { PrismaService } from '#platform/prisma';
+import { WalletsRepository } from '#accounts';
+import { Inject, Injectable } from '#platform/injection';
+import { PrismaService } from '#platform/prisma';
 import type { SignedPayment } from '../facilitator/facilitator.js';
 import type { TopUpState } from '../top-ups/top-up.js';
 import type { StoredPayment } from '../top-ups/top-ups.repository.js';
@@ -26,10 +28,6 @@ export interface ClaimedTopUp {
 
 type ClaimedRow = Omit<ClaimedTopUp, 'payment' | 'leaseId'> & { payment: StoredPayment };
 
-/** Resolves the account of a wallet address, in a transaction, creating it on first use. */
-export type AccountOfWallet = (transaction: Transaction, address: string) => Promise<string>;
-type Transaction = Parameters<Parameters<PrismaService['$transaction']>[0]>[0];
-
 export interface EndedBecause {
   reason: string;
   message: string;
@@ -38,11 +36,12 @@ export interface EndedBecause {
 const transactionLimits = { maxWait: 5_000, timeout: 10_000 };
 
 /** Changes the rows of top-ups. A change is made only while the row is leased by who makes it, or is idempotent. */
+@Injectable()
 export class TopUpExecutionRepository {
   // SQL: states are compared and set in one statement, by the database's clock.
   constructor(
     private readonly prisma: PrismaService,
-    private readonly accountOf: AccountOfWallet,
+    @Inject(WalletsRepository) private readonly wallets: Pick<WalletsRepository, 'accountOf'>,
   ) {}
 
   /** Leases rows of these networks that are due, the longest due first. Other processes skip them until the lease ends. */
@@ -87,7 +86,7 @@ export class TopUpExecutionRepository {
    */
   async beginSettling({ id, leaseId, payer }: ClaimedTopUp): Promise<boolean> {
     return this.prisma.$transaction(async (transaction) => {
-      const accountId = await this.accountOf(transaction, payer);
+      const accountId = await this.wallets.accountOf(transaction, payer);
       const count = await transaction.$executeRaw`
         UPDATE top_ups SET state = 'pending', account_id = ${accountId}::uuid, settles = settles + 1, looks = 0,
                settle_began_at = clock_timestamp(), settle_ended_at = NULL
@@ -109,7 +108,7 @@ export class TopUpExecutionRepository {
     transaction: string,
   ): Promise<'settled' | 'repeated'> {
     return this.prisma.$transaction(async (database) => {
-      const accountId = await this.accountOf(database, payer);
+      const accountId = await this.wallets.accountOf(database, payer);
       await database.$executeRaw`
         UPDATE top_ups SET account_id = ${accountId}::uuid WHERE id = ${id}::uuid AND account_id IS NULL`;
       const [row] = await database.$queryRaw<{ result: string }[]>`

@@ -1,10 +1,10 @@
-import type { PrismaService } from '#platform/prisma';
 import type { Facilitator, PaymentChain } from './facilitator.js';
 import type { NodeClient } from './json-rpc.client.js';
+import type { SentTransactionsRepository } from './sent-transactions.repository.js';
 
 export interface PaymentNetworkDependencies {
   readonly nodeClient: NodeClient;
-  readonly prisma: PrismaService;
+  readonly sentTransactions: SentTransactionsRepository;
   readonly logger: { warn(fields: object, message: string): void };
   /** How long `settle` may take, in ms; 18 s by default. */
   readonly settleMs?: number;

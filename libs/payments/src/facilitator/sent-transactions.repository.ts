@@ -1,4 +1,5 @@
-import type { Prisma, PrismaService } from '#platform/prisma';
+import { Injectable } from '#platform/injection';
+import { type Prisma, PrismaService } from '#platform/prisma';
 
 /** A transaction of a fee payer that submits a payment. Its bytes are public once sent. */
 export interface SentTransaction {
@@ -28,6 +29,7 @@ const keptMs = 30 * 86_400_000;
  * Transactions that fee payers have signed. A row exists before its transaction is sent, so that a retry, in whichever
  * process, sends the same one again instead of another one for the same authorization.
  */
+@Injectable()
 export class SentTransactionsRepository {
   constructor(private readonly prisma: PrismaService) {}
 

@@ -1,3 +1,4 @@
+import { isObject } from '#common/values';
 import type { Heartbeat } from '../contract/heartbeat.js';
 
 /**
@@ -88,10 +89,6 @@ function isProcess(value: unknown): boolean {
 
 function isWithoutReplica(value: unknown): boolean {
   return isObject(value) && isText(value['modelId']) && isText(value['cause']) && isText(value['reason']);
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 function isArrayOf(value: unknown, isItem: (item: unknown) => boolean): boolean {

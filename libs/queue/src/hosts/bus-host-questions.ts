@@ -25,7 +25,7 @@ export class BusHostQuestions implements HostQuestions {
   constructor(
     private readonly bus: VerifiedBus,
     private readonly replies: ReplyChannel,
-    private readonly membership: Pick<BusMembership, 'ownId'>,
+    private readonly membership: BusMembership,
   ) {}
 
   async ask({ processId, modelId, question }: HostQuestion, timeoutMs: number): Promise<object> {

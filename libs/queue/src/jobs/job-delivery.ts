@@ -50,7 +50,7 @@ export class JobDelivery<Payload extends object> {
 
   constructor(
     private readonly job: DeliveredJob<Payload>,
-    private readonly results: Pick<JobResultQueue, 'report'>,
+    private readonly results: JobResultQueue,
     private readonly clock: Clock,
   ) {}
 

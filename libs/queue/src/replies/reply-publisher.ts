@@ -40,7 +40,7 @@ export class ReplyPublisher {
   private readonly processName = randomBytes(6).toString('base64url');
   private counter = 0;
 
-  constructor(private readonly link: Pick<ScopedReplyLink, 'scopeOf' | 'send'>) {}
+  constructor(private readonly link: ScopedReplyLink) {}
 
   writer(address: string, { requestId, modelId }: AnsweredRequest): ReplyWriter {
     const scope = this.link.scopeOf(modelId);
@@ -93,7 +93,7 @@ class AddressQueue {
   private idle: NodeJS.Timeout | undefined;
 
   constructor(
-    private readonly link: Pick<ScopedReplyLink, 'send'>,
+    private readonly link: ScopedReplyLink,
     readonly target: ReplyTarget,
     private readonly sender: string,
     private readonly onIdle: () => void,

@@ -1,12 +1,26 @@
 import { PlatformError } from '#common';
-import { OutageLog } from '#platform/logging';
+import { createLogger, OutageLog } from '#platform/logging';
 import { isRightMissing } from '#platform/redis';
 import { BullTransport } from './bull-transport.js';
 import { PostgresStore } from '../stores/postgres/postgres-store.js';
-import { logWarnings } from './queue-warnings.js';
 import { RedisStore } from '../stores/redis/redis-store.js';
 import type { Store, StoreOptions } from '../contract/store.js';
 import type { QueueTransport, TransportOptions } from '../contract/transport.js';
+
+/** Interval within which a repeated warning is not logged, in ms: every connection reports an unavailable store. */
+const quietMs = 10_000;
+
+/** Returns a function that logs warnings of the transport, and the same one at most every 10 s. */
+function logWarnings(clientName: string): (message: string, error?: unknown) => void {
+  const logger = createLogger(`queue-${clientName}`);
+  const lastAtMs = new Map<string, number>();
+  return (message, error) => {
+    const now = performance.now();
+    if (now - (lastAtMs.get(message) ?? -Infinity) < quietMs) return;
+    lastAtMs.set(message, now);
+    logger.warn({ error }, message);
+  };
+}
 
 /** A warning for operators; `npm start` and the manifests set keys. */
 const unsealed =

@@ -26,7 +26,7 @@ export class Trust {
   private readonly signedBus: SignedBus;
 
   constructor(
-    store: Pick<Store, 'bus' | 'replyLink'>,
+    store: Store,
     { sealKeys = [], namespace, warn }: Pick<TransportOptions, 'sealKeys'> & Pick<StoreOptions, 'namespace' | 'warn'>,
     clock: Clock,
   ) {

@@ -5,7 +5,6 @@ import { EgressModule } from '#egress/nest';
 import { ApiConfig } from '#platform/config';
 import { Logger } from '#platform/logging';
 import { Metrics } from '#platform/metrics';
-import { PrismaService } from '#platform/prisma';
 import { HttpPageReader } from '../pages/http-page-reader.js';
 import { PageReader } from '../pages/page-reader.js';
 import { Robots } from '../pages/robots.js';
@@ -24,7 +23,8 @@ const pageLimits = { maxCpuSeconds: 10 };
 @Module({
   imports: [EgressModule],
   providers: [
-    { provide: WebSearch, inject: [ApiConfig, PrismaService, Logger, Metrics], useFactory: searchOf },
+    SearchCacheRepository,
+    { provide: WebSearch, inject: [ApiConfig, SearchCacheRepository, Logger, Metrics], useFactory: searchOf },
     { provide: PageReader, inject: [ApiConfig, Egress], useFactory: readerOf },
   ],
   exports: [WebSearch, PageReader],
@@ -38,12 +38,11 @@ function readerOf({ pageRobots }: ApiConfig, egress: Egress): PageReader {
 
 function searchOf(
   { search, secretKeys }: ApiConfig,
-  prisma: PrismaService,
+  repository: SearchCacheRepository,
   logger: Logger,
   metrics: Metrics,
 ): WebSearch {
   const { cacheMs: lifetimeMs } = search;
-  const repository = new SearchCacheRepository(prisma);
   const cache = lifetimeMs > 0 ? new SearchCache({ repository, secretKeys, lifetimeMs, logger }) : null;
   return new ProviderSearch({ providers: createProviders(search), logger, cache, metrics });
 }

@@ -1,6 +1,8 @@
-import type { PrismaService } from '#platform/prisma';
+import { Injectable } from '#platform/injection';
+import { PrismaService } from '#platform/prisma';
 
 /** Rows of search results, by a key that does not show the query. */
+@Injectable()
 export class SearchCacheRepository {
   // SQL: rows expire by the database's clock, and one statement keeps the table within its bound.
   constructor(private readonly prisma: PrismaService) {}

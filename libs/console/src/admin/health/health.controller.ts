@@ -1,4 +1,4 @@
-import { Controller, Get, Inject } from '@nestjs/common';
+import { Controller, Get } from '@nestjs/common';
 import { LedgerService } from '#billing';
 import { type ReadinessReport, Readiness, serviceVersion } from '#platform/health';
 import { ApiConfig } from '#platform/config';
@@ -25,7 +25,7 @@ export class AdminHealthController {
     private readonly readiness: Readiness,
     private readonly ledger: LedgerService,
     private readonly alerts: AlertsService,
-    @Inject(ApiConfig) private readonly config: Pick<ApiConfig, 'docsUrl'>,
+    private readonly config: ApiConfig,
   ) {}
 
   @Get()

@@ -113,7 +113,7 @@ describe.each(bases)('adapters of a tiny %s', (base) => {
 
   it('compute them in one batch with their base and each other', async () => {
     const { decoder } = adapted;
-    // Adapters alternate, so that no neighbours are alike.
+    // Adapters alternate, so that no neighbors are alike.
     const all = [0, 1].flatMap((which) => each().map(([adapter, texts]) => ({ adapter, text: texts[which] as Known })));
     const rows = all.map(({ adapter }) => decoder.openRow(adapter));
     const parts = rows.map((row, index) => {

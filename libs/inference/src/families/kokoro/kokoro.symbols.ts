@@ -47,7 +47,7 @@ const vowels: Readonly<Record<string, string>> = {
 
 export const stressMarks: Readonly<Record<string, string>> = { '1': 'ˈ', '2': 'ˌ' };
 
-/** Maps one phone regardless of its neighbours. */
+/** Maps one phone regardless of its neighbors. */
 export function plainSymbol(phone: string): string {
   const consonant = consonants[phone];
   if (consonant !== undefined) return consonant;

@@ -98,7 +98,7 @@ function stretched(values: Float32Array, network: MattingNetwork): Float32Array 
     if (value > greatest) greatest = value;
   }
   const range = greatest - min;
-  // An image of one colour has no foreground.
+  // An image of one color has no foreground.
   return range > 0 ? values.map((value) => (value - min) / range) : new Float32Array(values.length);
 }
 

@@ -10,7 +10,7 @@ import { dilateMask } from './dilated-mask.js';
 const unmaskedSample = 255;
 /**
  * Pixels on both sides of the mask's edge over which the pipeline blends the filled area with the image. It gets a mask
- * that is larger by as much: otherwise the rim of the removed object would stay and colour the filled area.
+ * that is larger by as much: otherwise the rim of the removed object would stay and color the filled area.
  */
 const blendReach = 3;
 
@@ -60,7 +60,7 @@ function bytePlanes({ width, height, data }: RgbPixels): Uint8Array {
   return planes;
 }
 
-/** The image, with the colour planes where it is masked. */
+/** The image, with the color planes where it is masked. */
 function filled({ width, height, data }: RgbPixels, mask: Uint8Array, planes: Uint8Array): RgbPixels {
   const plane = width * height;
   const result = { width, height, data: Uint8Array.from(data) };

@@ -75,7 +75,7 @@ function samplesFor(scale: number): number {
   return Math.max(1, Math.min(maxSamples, Math.round(scale)));
 }
 
-/** Adds the colour at a point between pixels; outside the image, its border goes on. */
+/** Adds the color at a point between pixels; outside the image, its border goes on. */
 function addSample({ width, height, data }: RgbPixels, { x, y }: { x: number; y: number }, sums: Float64Array): void {
   const bound = (value: number, max: number): number => Math.max(0, Math.min(max, value));
   const [left, top] = [Math.floor(x), Math.floor(y)];

@@ -51,7 +51,7 @@ describe('a text-embedding model', () => {
     await run.engine.close();
   });
 
-  it('reads pooling and normalisation from the files beside the graph, and prefers the manifest', async () => {
+  it('reads pooling and normalization from the files beside the graph, and prefers the manifest', async () => {
     const inFiles = await load();
     const [fromFiles] = (await inFiles.run.embed(['Hello.'])).vectors;
     expect(cosine(fromFiles ?? new Float32Array(), vectorOf(reference.vectors.mean[0] ?? ''))).toBeGreaterThan(
@@ -96,7 +96,7 @@ describe('a text-embedding model', () => {
     await expect(run.embed({ tokenIds: [[5, 6]] })).rejects.toThrow('INVALID_REQUEST');
   });
 
-  it('truncates vectors and normalises them again', async () => {
+  it('truncates vectors and normalizes them again', async () => {
     const { run } = await load();
     const [short] = (await run.embed(['Hello.'], 8)).vectors;
     const whole = vectorOf(reference.vectors.mean[0] ?? '').slice(0, 8);

@@ -22,7 +22,7 @@ const probes = [
 
 /**
  * BERT-like encoders in the sentence-transformers layout, exported to ONNX, and decoders converted to embedding models.
- * Inputs and outputs are found in the graph; pooling and normalisation in the files beside it. Options: `pooling`
+ * Inputs and outputs are found in the graph; pooling and normalization in the files beside it. Options: `pooling`
  * (`mean`, `cls`, `last`, `max`) of graphs that return the vectors of tokens, `normalize`, `endToken` (the token that
  * ends every text, where the tokenizer does not add it), `batchTokens`.
  */

@@ -14,7 +14,7 @@ export const maxSymbols = 400;
 const featureChannels = { bert: 1024, ja_bert: 768 };
 
 /**
- * Noise scales that vary timbre and pace. Half of the published values: a recogniser then misunderstands a third fewer
+ * Noise scales that vary timbre and pace. Half of the published values: a recognizer then misunderstands a third fewer
  * words (docs/guides/speech.md).
  */
 const noise = { audio: 0.3, pace: 0.3 };

@@ -149,7 +149,7 @@ function withinTokens(
   return width >= height ? { width: most(height), height } : { width, height: most(width) };
 }
 
-/** Rounds as Python does: halves to the even neighbour. */
+/** Rounds as Python does: halves to the even neighbor. */
 function roundHalfEven(value: number): number {
   const below = Math.floor(value);
   if (value - below !== 0.5) return Math.round(value);

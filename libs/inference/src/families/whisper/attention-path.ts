@@ -15,7 +15,7 @@ export interface AttentionRequest {
 
 /**
  * Returns attention as evidence of when each token was spoken, `[tokens, positions]`. It covers positions with audio,
- * is normalised over the tokens, smoothed, and averaged over the heads.
+ * is normalized over the tokens, smoothed, and averaged over the heads.
  */
 export function attentionMatrix({ heads, tokens, positions, medianWidth }: AttentionRequest): Float64Array {
   const matrix = new Float64Array(tokens * positions);

@@ -73,7 +73,7 @@ export class LogMelSpectrogram {
     }
   }
 
-  /** Returns a windowed frame centred at `frame * 160`. The recording, silence included, is mirrored at both ends. */
+  /** Returns a windowed frame centered at `frame * 160`. The recording, silence included, is mirrored at both ends. */
   private fill(target: Float64Array, samples: Float32Array, { frame, total }: { frame: number; total: number }): void {
     const from = frame * hopSamples - windowSamples / 2;
     for (let index = 0; index < windowSamples; index++) {

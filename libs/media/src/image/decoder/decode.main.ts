@@ -70,7 +70,7 @@ async function decode(file: Buffer, { channels, maxPixels, findsTransparency }: 
     const isHeader = channels === null && !(findsTransparency === true && facts.hasAlpha);
     if (isHeader) return { report: facts, body: empty };
     kind = 'pixels';
-    // `failOn`: a truncated image must not be decoded to a half grey one.
+    // `failOn`: a truncated image must not be decoded to a half gray one.
     const upright = sharp(file, { limitInputPixels: maxPixels, failOn: 'truncated' }).autoOrient();
     const { data, info } = await inChannels(upright, channels ?? 4)
       .raw()

@@ -6,7 +6,7 @@
 
 /** Head of an order; the file follows. */
 export interface DecodeOrder {
-  /** 1 grey, 3 RGB over white, 4 RGB and alpha. Null: only the header is read. */
+  /** 1 gray, 3 RGB over white, 4 RGB and alpha. Null: only the header is read. */
   channels: 1 | 3 | 4 | null;
   maxPixels: number;
   /** With only the header: whether to decode the image to see if any pixel is transparent, which `hasAlpha` then says. */

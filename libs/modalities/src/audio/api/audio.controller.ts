@@ -1,4 +1,4 @@
-import { Controller, Inject, Post, type StreamableFile } from '@nestjs/common';
+import { Controller, Post, type StreamableFile } from '@nestjs/common';
 import { displayNanos, noTokens } from '#common';
 import { type MediaTiming, ModelRoute, QueuedMedia, RequestPipeline } from '#gateway';
 import { MediaTools, needsFfmpeg } from '#media';
@@ -23,7 +23,7 @@ export class AudioController {
     private readonly pipeline: RequestPipeline,
     private readonly media: QueuedMedia,
     private readonly tools: MediaTools,
-    @Inject(ApiConfig) private readonly config: Pick<ApiConfig, 'mediaDeadlineMs'>,
+    private readonly config: ApiConfig,
   ) {}
 
   @Post('quote')

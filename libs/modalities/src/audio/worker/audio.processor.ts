@@ -1,15 +1,24 @@
 import { createReadStream } from 'node:fs';
 import { join } from 'node:path';
+import { open } from 'node:fs/promises';
 import { noTokens, PlatformError } from '#common';
 import type { TaskRunner } from '#inference/host';
 import { type SpeakInput, type SpeakOutput, speakTask } from '#inference/tasks';
-import { audioContentTypes, encodeAudio, type MediaTools, needsFfmpeg, saysItsLength } from '#media';
+import {
+  audioContentTypes,
+  type AudioFormat,
+  audioHeadBytes,
+  encodeAudio,
+  type MediaTools,
+  needsFfmpeg,
+  saysItsLength,
+  withAudioLength,
+} from '#media';
 import { type JobReport, type RunningJob, toolTimeMs } from '#queue';
 import type { ArtifactStore } from '#storage';
 import type { AudioJobPayload } from '../contract/index.js';
 import { chaptersOf } from './chapters.js';
 import { composedAudio } from './composed-audio.js';
-import { writeAudioFile } from './audio-file.js';
 
 export interface AudioProcessorDependencies {
   runner: TaskRunner;
@@ -118,5 +127,32 @@ async function* samplesOf(
   for await (const { samples } of rest) {
     count(samples.length);
     yield samples;
+  }
+}
+
+/**
+ * Writes encoded audio into a new file, and its length into the header once it is complete. `samples` is called at the
+ * end. Rejects with `STORAGE_FULL` when the disk is full, and as `parts` does; the caller deletes the file.
+ */
+async function writeAudioFile(
+  path: string,
+  parts: AsyncIterable<Uint8Array>,
+  { format, samples }: { format: AudioFormat; samples: () => number },
+): Promise<void> {
+  const file = await open(path, 'w+', 0o600);
+  try {
+    let bytes = 0;
+    for await (const part of parts) {
+      await file.writeFile(part);
+      bytes += part.length;
+    }
+    const { buffer, bytesRead } = await file.read(Buffer.alloc(audioHeadBytes), 0, audioHeadBytes, 0);
+    const head = withAudioLength(buffer.subarray(0, bytesRead), { format, bytes, samples: samples() });
+    await file.write(head, 0, head.length, 0);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOSPC') throw error;
+    throw new PlatformError('STORAGE_FULL', 'The service has no storage left for this audio at the moment.');
+  } finally {
+    await file.close();
   }
 }

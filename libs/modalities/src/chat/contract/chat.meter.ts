@@ -1,9 +1,35 @@
 import { displayNanos, type JobUsage, type NanoUsd } from '#common';
 import { contentBytes } from '#tee/sealing';
 import { type BillableUnit, type Price, type Pricing, quoteUnits } from '#model-registry/manifest';
-import type { ChatJobPayload, ChatJobPrompt } from './chat.job.js';
-import { callBytes, toolBytes } from './chat.tool-meter.js';
+import type { ChatJobPayload, ChatJobPrompt, ChatJobTool, ChatJobToolCall } from './chat.job.js';
 import { webUnits, webUnitsOf } from './chat.web-meter.js';
+
+/* How many bytes chat templates may write for tools and their calls. */
+
+/** What templates say of tools in general, and around each tool, call, result and argument. */
+const introduction = 4_096;
+const aroundTool = 512;
+const aroundCall = 256;
+const aroundArgument = 48;
+
+/** Templates write a tool as indented JSON or, longer, with a tag around each member. */
+function toolBytes(tools: readonly ChatJobTool[]): number {
+  if (tools.length === 0) return 0;
+  return tools.reduce((bytes, { name, description, parameters }) => {
+    const text = JSON.stringify({ name, description, parameters }, null, 4);
+    return bytes + 2 * Buffer.byteLength(text) + aroundTool;
+  }, introduction);
+}
+
+/** Templates write arguments as JSON with blanks in it, or each with tags around it. */
+function callBytes(calls: readonly ChatJobToolCall[], toolCallId: string | undefined): number {
+  const ofResult = toolCallId === undefined ? 0 : Buffer.byteLength(toolCallId) + aroundCall;
+  return calls.reduce((bytes, { id, name, arguments: text }) => {
+    const members = text.split(':').length + text.split(',').length;
+    const written = Buffer.byteLength(id) + Buffer.byteLength(name) + Buffer.byteLength(text);
+    return bytes + written + members * aroundArgument + aroundCall;
+  }, ofResult);
+}
 
 /*
  * Prices of chat, as pure functions: the worst case before a request runs, the usage lines after it. Money is an

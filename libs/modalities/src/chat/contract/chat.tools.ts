@@ -1,6 +1,6 @@
+import { isObject } from '#common/values';
 import { BooleanField, CheckedField, ChoiceField, FreeObjectField, ObjectField, TextField } from '#platform/http';
 import { type NestedClass } from '#platform/validation';
-import { isObject } from './json-object.js';
 
 /* Tools and response formats of the OpenAI format. */
 

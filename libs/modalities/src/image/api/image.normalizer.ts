@@ -158,7 +158,7 @@ function isUsualBesideOthers(body: GenerateImageRequest): boolean {
   return isUsual && otherwise.some((name) => isGiven(body[name]));
 }
 
-/** Does not round; the message names both neighbours. */
+/** Does not round; the message names both neighbors. */
 function checkDivisible(side: 'width' | 'height', value: number, divisor: number): void {
   if (value % divisor === 0) return;
   const below = Math.floor(value / divisor) * divisor;

@@ -2,9 +2,38 @@ import type { PlatformError } from '#common';
 import { invalidField } from '#gateway';
 import type { SpeechFormat, SpeechJobPayload } from '../contract/speech.job.js';
 import type { SpeechRequest } from '../contract/speech.request.js';
-import { voiceForOpenaiName } from './openai-voices.js';
 import { defaultVoice, type SpeechModel } from './speech.model.js';
 import { isVoiceHandle } from './voice-handle.js';
+
+/**
+ * OpenAI's voices, which its clients name by default. No model here has them.
+ */
+const openaiVoices = [
+  'alloy',
+  'ash',
+  'ballad',
+  'cedar',
+  'coral',
+  'echo',
+  'fable',
+  'marin',
+  'nova',
+  'onyx',
+  'sage',
+  'shimmer',
+  'verse',
+] as const;
+
+/**
+ * Returns the voice of a model that stands for one of OpenAI's: the one whose name ends with it, such as `af_alloy`, else
+ * always the same of the others. Null for a name that is none of theirs.
+ */
+function voiceForOpenaiName(name: string, voices: readonly string[]): string | null {
+  const position = openaiVoices.findIndex((known) => known === name.toLowerCase());
+  if (position < 0 || voices.length === 0) return null;
+  const namesake = voices.find((voice) => voice.split(/[_-]/).at(-1)?.toLowerCase() === name.toLowerCase());
+  return namesake ?? voices[position % voices.length] ?? null;
+}
 
 /** A normalized request, without the sample of a cloned voice, which the account's voices provide. */
 export interface NormalizedSpeech {

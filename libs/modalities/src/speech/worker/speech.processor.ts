@@ -12,8 +12,33 @@ import { audioContentTypes, decodeWholeAudio, encodeAudio, type MediaTools, need
 import { type JobReport, type RunningJob, toolTimeMs } from '#queue';
 import type { ArtifactStore } from '#storage';
 import type { AudioEndedEvent, SpeechJobPayload } from '../contract/index.js';
-import { SampleQueue } from './sample-queue.js';
 import { AudioSender } from './audio-sender.js';
+
+/** Queues samples between the model and the encoder; the encoder pulls, the model does not wait. */
+class SampleQueue implements AsyncIterable<Float32Array> {
+  private readonly waiting: Float32Array[] = [];
+  private ended = false;
+  private wake: () => void = () => undefined;
+
+  push(samples: Float32Array): void {
+    this.waiting.push(samples);
+    this.wake();
+  }
+
+  end(): void {
+    this.ended = true;
+    this.wake();
+  }
+
+  async *[Symbol.asyncIterator](): AsyncGenerator<Float32Array, void, undefined> {
+    for (;;) {
+      const samples = this.waiting.shift();
+      if (samples !== undefined) yield samples;
+      else if (this.ended) return;
+      else await new Promise<void>((resolve) => (this.wake = resolve));
+    }
+  }
+}
 
 export interface SpeechProcessorDependencies {
   runner: TaskRunner;

@@ -164,7 +164,7 @@ function placed(segment: RecognizedSegment, offset: number): TranscriptSegment {
  */
 function transcriptionError(error: unknown): unknown {
   if (!(error instanceof PlatformError) || error.code === 'INFERENCE_FAILED') {
-    return new PlatformError('ASR_UPSTREAM_FAILED', 'The recogniser failed. Try once more.', null, { cause: error });
+    return new PlatformError('ASR_UPSTREAM_FAILED', 'The recognizer failed. Try once more.', null, { cause: error });
   }
   if (error.code === 'PAYLOAD_TOO_LARGE') return invalidRecording('The recording plays longer than its header says.');
   return error.code === 'INVALID_AUDIO_FORMAT' ? invalidRecording(error.message, error) : error;

@@ -1,4 +1,4 @@
-import { Inject, Injectable } from '@nestjs/common';
+import { Injectable } from '@nestjs/common';
 import { displayNanos, noTokens } from '#common';
 import {
   DownloadUrls,
@@ -32,7 +32,7 @@ export class VideoService {
     private readonly artifacts: MediaArtifacts,
     private readonly tools: MediaTools,
     private readonly urls: DownloadUrls,
-    @Inject(ApiConfig) private readonly config: Pick<ApiConfig, 'mediaDeadlineMs'>,
+    private readonly config: ApiConfig,
   ) {}
 
   async quote(http: HttpExchange, body: QuoteVideoRequest): Promise<VideoQuoteResponse> {

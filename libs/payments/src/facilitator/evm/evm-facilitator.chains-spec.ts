@@ -21,6 +21,7 @@ import { EvmNode as LocalNode } from '#test/evm-node';
 import { createMigratedDatabase, type TestDatabase } from '#test/postgres';
 import type { SignedPayment } from '../facilitator.js';
 import { checkPaymentNetwork, openPaymentNetwork } from '../payment-network.js';
+import { SentTransactionsRepository } from '../sent-transactions.repository.js';
 import type { PaymentNetworkAccess } from '../payment-network-access.js';
 
 const payer = privateKeyToAccount(generatePrivateKey());
@@ -66,7 +67,14 @@ async function setUp(
     confirmations,
     commitment: 'confirmed',
   };
-  const access = await openPaymentNetwork(settings, { nodeClient, prisma, logger: quiet, settleMs, pollMs: 50 });
+  const sentTransactions = new SentTransactionsRepository(prisma);
+  const access = await openPaymentNetwork(settings, {
+    nodeClient,
+    sentTransactions,
+    logger: quiet,
+    settleMs,
+    pollMs: 50,
+  });
   await mintTokens(token, payer.address, 100n * amount);
   return { token, settings, access };
 }
@@ -121,7 +129,8 @@ describe('a payment on an EVM chain', () => {
   it('is mined with those of another process that uses the same fee payer', async () => {
     const { token, settings, access } = await setUp();
     const other = new PrismaService({ url: database.url });
-    const elsewhere = await openPaymentNetwork(settings, { nodeClient, prisma: other, logger: quiet, pollMs: 50 });
+    const sentTransactions = new SentTransactionsRepository(other);
+    const elsewhere = await openPaymentNetwork(settings, { nodeClient, sentTransactions, logger: quiet, pollMs: 50 });
     const payments = await Promise.all(Array.from({ length: 10 }, () => pay({ token, settings })));
     const settlements = await Promise.all(
       payments.map((payment, index) => facilitatorOf(index % 2 ? access : elsewhere).settle(payment, never)),
@@ -175,7 +184,9 @@ describe('a payment on an EVM chain', () => {
         return dying.post(request);
       },
     };
-    const died = await openPaymentNetwork(settings, { nodeClient: broken, prisma, logger: quiet, settleMs: 1_500 });
+    const sentTransactions = new SentTransactionsRepository(prisma);
+    const dependencies = { nodeClient: broken, sentTransactions, logger: quiet, settleMs: 1_500 };
+    const died = await openPaymentNetwork(settings, dependencies);
     const pending = await facilitatorOf(died).settle(payment, never);
     expect(pending).toMatchObject({ outcome: 'pending', transaction: expect.stringMatching(/^0x/) });
     const next = await facilitatorOf(access).settle(await pay({ token, settings }), never);

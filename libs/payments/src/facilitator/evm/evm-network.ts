@@ -1,7 +1,6 @@
 import type { PaymentExecutionNetwork } from '#platform/config';
 import type { JsonRpcClient } from '../json-rpc.client.js';
 import type { PaymentNetworkAccess, PaymentNetworkDependencies } from '../payment-network-access.js';
-import { SentTransactionsRepository } from '../sent-transactions.repository.js';
 import type { Hex } from './authorization.js';
 import { EvmChain } from './evm-chain.js';
 import { chainIdOf, keyOf } from './evm-checks.js';
@@ -13,13 +12,12 @@ import { ResendingChain } from './resending-chain.js';
 export function openEvmNetwork(
   { network, asset, feePayerKey, confirmations }: PaymentExecutionNetwork,
   rpc: JsonRpcClient,
-  { prisma, logger, settleMs, pollMs }: PaymentNetworkDependencies,
+  { sentTransactions: transactions, logger, settleMs, pollMs }: PaymentNetworkDependencies,
 ): PaymentNetworkAccess {
   const node = new EvmNode(rpc);
   const chain = new EvmChain(node, asset.toLowerCase() as Hex, confirmations);
   if (feePayerKey === null) return { facilitator: null, chain };
   const chainId = chainIdOf(network);
-  const transactions = new SentTransactionsRepository(prisma);
   const feePayer = new FeePayer(keyOf(feePayerKey), { network, chainId }, { node, transactions, logger });
   return {
     chain: new ResendingChain(chain, feePayer),

@@ -66,7 +66,13 @@ async function open(
   }: { settleMs?: number; client?: PaymentNetworkDependencies['nodeClient'] } = {},
 ): Promise<PaymentNetworkAccess> {
   const logger = { warn: () => undefined };
-  return openPaymentNetwork(settings, { nodeClient: client, prisma: null as never, logger, settleMs, pollMs: 50 });
+  return openPaymentNetwork(settings, {
+    nodeClient: client,
+    sentTransactions: null as never,
+    logger,
+    settleMs,
+    pollMs: 50,
+  });
 }
 
 /** Writes and signs what the client of the protocol does: two instructions of the budget, a transfer, a memo. */

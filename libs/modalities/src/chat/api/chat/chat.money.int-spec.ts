@@ -1,8 +1,11 @@
 import pg from 'pg';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
-import { AccountsService, type Caller } from '#accounts';
+import { AccountsRepository, AccountsService, type Caller } from '#accounts';
 import {
+  createLedger,
   type JobQuote,
+  KeyUsageRepository,
+  LedgerRepository,
   LedgerService,
   MoneyMetrics,
   PriceList,
@@ -48,13 +51,13 @@ describe('the billing of a chat', () => {
   beforeAll(async () => {
     database = await createMigratedDatabase();
     prisma = new PrismaService({ url: database.url, poolSize: 10 });
-    accounts = new AccountsService(prisma);
-    ledger = new LedgerService(prisma);
+    accounts = new AccountsService(new AccountsRepository(prisma));
+    ledger = createLedger(prisma);
     await prisma.$executeRaw`
       INSERT INTO models (id, type, manifest) VALUES ('m', 'text', ${JSON.stringify({ pricing })}::jsonb)`;
     prices = new PriceList(new PriceRepository(prisma));
     const jobs = new JobsRepository(prisma);
-    closer = new JobCloser(jobs, [new SettlementStep(meterJob)]);
+    closer = new JobCloser(jobs, [new SettlementStep(new LedgerRepository(prisma), meterJob)]);
     const producer = {
       requireRoom: () => undefined,
       counts: () => Promise.resolve({ waiting: 0, delayed: 0, active: 0 }),
@@ -69,7 +72,7 @@ describe('the billing of a chat', () => {
       transport: { producer } as unknown as QueueTransport,
       logger: createLogger('test', { level: 'silent' }),
       queueLimit: 1_000,
-      steps: [new ReservationStep()],
+      steps: [new ReservationStep(new LedgerRepository(prisma), new KeyUsageRepository(prisma))],
     });
   });
 
@@ -130,7 +133,7 @@ describe('the billing of a chat', () => {
     await give(nanosPerUsd);
     const metrics = new Metrics('api', { processMetrics: false });
     const money = new MoneyMetrics(metrics);
-    const settlement = new SettlementStep(meterJob, money);
+    const settlement = new SettlementStep(new LedgerRepository(prisma), meterJob, money);
     const jobs = new JobsRepository(prisma);
     const counting = new JobCloser(jobs, [settlement], [settlement.afterwards]);
     const requestId = await admit({ maxTokens: 40 });

@@ -1,4 +1,4 @@
-import { Inject, Injectable } from '@nestjs/common';
+import { Injectable } from '@nestjs/common';
 import { type ModelRequest, RequestPipeline } from '#gateway';
 import type { HttpExchange } from '#platform/http';
 import { TeeHosts } from '#gateway/tee';
@@ -41,11 +41,11 @@ export interface ResolvedChat {
 @Injectable()
 export class ChatResolver {
   constructor(
-    @Inject(RequestPipeline) private readonly pipeline: Pick<RequestPipeline, 'open'>,
+    private readonly pipeline: RequestPipeline,
     private readonly characters: ChatCharacters,
-    @Inject(SystemPrompts) private readonly systemPrompts: Pick<SystemPrompts, 'of'>,
-    @Inject(ChatWeb) private readonly web: Pick<ChatWeb, 'accessOf'>,
-    @Inject(TeeHosts) private readonly hosts: Pick<TeeHosts, 'of'>,
+    private readonly systemPrompts: SystemPrompts,
+    private readonly web: ChatWeb,
+    private readonly hosts: TeeHosts,
   ) {}
 
   /** Rejects as `ChatCharacters.of`, `RequestPipeline.open`, `effectiveParameters` and `sealingOf` do. */

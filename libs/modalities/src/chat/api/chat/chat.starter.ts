@@ -1,4 +1,4 @@
-import { Inject, Injectable } from '@nestjs/common';
+import { Injectable } from '@nestjs/common';
 import type { LimitedModelRequest } from '#gateway';
 import { ApiConfig } from '#platform/config';
 import { callerOf, type HttpExchange } from '#platform/http';
@@ -33,13 +33,13 @@ export interface StartOptions extends ChatRouteOptions {
 @Injectable()
 export class ChatStarter {
   constructor(
-    @Inject(ChatResolver) private readonly resolver: Pick<ChatResolver, 'resolve'>,
-    @Inject(ChatSources) private readonly documents: Pick<ChatSources, 'prepare'>,
-    @Inject(ChatInputs) private readonly inputs: Pick<ChatInputs, 'prepare'>,
-    @Inject(InputAdapters) private readonly adapters: Pick<InputAdapters, 'plan'>,
-    @Inject(ChatWeb) private readonly web: Pick<ChatWeb, 'plan'>,
+    private readonly resolver: ChatResolver,
+    private readonly documents: ChatSources,
+    private readonly inputs: ChatInputs,
+    private readonly adapters: InputAdapters,
+    private readonly web: ChatWeb,
     private readonly cacheScopes: CacheScopes,
-    @Inject(ApiConfig) private readonly config: Pick<ApiConfig, 'chatDeadlineMs'>,
+    private readonly config: ApiConfig,
   ) {}
 
   /**

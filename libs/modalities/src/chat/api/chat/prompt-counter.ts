@@ -1,4 +1,4 @@
-import { Inject, Injectable } from '@nestjs/common';
+import { Injectable } from '@nestjs/common';
 import { JobQuote } from '#billing';
 import { PlatformError } from '#common';
 import { invalidField, JobRunner } from '#gateway';
@@ -21,12 +21,12 @@ import { ChatResolver, type ChatRouteOptions } from './chat.resolver.js';
 @Injectable()
 export class PromptCounter {
   constructor(
-    @Inject(ChatResolver) private readonly resolver: Pick<ChatResolver, 'resolve'>,
+    private readonly resolver: ChatResolver,
     private readonly inputs: ChatInputs,
     private readonly adapters: InputAdapters,
     private readonly cacheScopes: CacheScopes,
-    @Inject(JobRunner) private readonly runner: Pick<JobRunner, 'run'>,
-    @Inject(ApiConfig) private readonly config: Pick<ApiConfig, 'chatDeadlineMs'>,
+    private readonly runner: JobRunner,
+    private readonly config: ApiConfig,
   ) {}
 
   /**

@@ -11,7 +11,8 @@ import { AdapterCache } from './adapter-cache.js';
 import { describeFrameFindings, describeImageFindings, describeTranscript, transcriptBytes } from './adapted-text.js';
 import { decodeAudioPart } from './audio-part.js';
 import { readChatImage } from './chat-images.js';
-import { ChatVideos, isShownVideo, maxVideoSeconds, type RequestVideos, type StoredFrame } from './chat-videos.js';
+import type { StoredFrame } from '../job/prepared-parts.js';
+import { ChatVideos, isShownVideo, maxVideoSeconds, type RequestVideos } from './chat-videos.js';
 
 /** A part that other models turn into text. */
 export type AdaptedPart = ChatAudioPart | ChatImagePart | ChatVideoPart;
@@ -51,11 +52,11 @@ export class AdaptedParts {
   private readonly cache: AdapterCache;
 
   constructor(
-    @Inject(RequestPipeline) private readonly pipeline: Pick<RequestPipeline, 'openInput'>,
+    private readonly pipeline: RequestPipeline,
     private readonly transcriber: InputTranscriber,
     private readonly describer: ImageDescriber,
-    @Inject(MediaArtifacts) private readonly artifacts: Pick<MediaArtifacts, 'inputsOf'>,
-    @Inject(ChatVideos) private readonly videos: Pick<ChatVideos, 'of'>,
+    private readonly artifacts: MediaArtifacts,
+    private readonly videos: ChatVideos,
     @Inject(ApiConfig) private readonly config: Pick<ApiConfig, 'chatDeadlineMs' | 'adapterCacheMb'>,
   ) {
     this.cache = new AdapterCache(config.adapterCacheMb * cacheMegabyte);

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { clockTime, describeFrameFindings, describeImageFindings, describeTranscript } from './adapted-text.js';
+import { clockTime } from '../job/prepared-parts.js';
+import { describeFrameFindings, describeImageFindings, describeTranscript } from './adapted-text.js';
 
 describe('the text that stands for an input', () => {
   it('marks where it comes from and where it ends', () => {

@@ -1,3 +1,4 @@
+import { clockTime } from '../job/prepared-parts.js';
 import { withoutFindingFrames } from '../job/prompt-frames.js';
 
 const sources = { audio: 'an audio message', video: 'the sound of a video' } as const;
@@ -42,12 +43,6 @@ export function describeFrameFindings(frames: readonly { seconds: number; findin
   if (found.length === 0) return '[Frames of a video in which neither text nor a known object was found]';
   const lines = found.map(({ seconds, text }) => `At ${clockTime(seconds)}:\n${text}`);
   return `[Found in ${frames.length} frames of a video, which are not shown]\n${lines.join('\n')}\n[End of video frames]`;
-}
-
-/** Returns a position in a video as minutes and seconds. */
-export function clockTime(seconds: number): string {
-  const whole = Math.floor(seconds);
-  return `${Math.floor(whole / 60)}:${String(whole % 60).padStart(2, '0')}`;
 }
 
 /** Text in an image cannot look like the end of what was found in it. */

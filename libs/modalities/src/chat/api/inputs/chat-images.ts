@@ -1,16 +1,12 @@
-import { Inject, Injectable } from '@nestjs/common';
+import { Injectable } from '@nestjs/common';
 import { invalidField, MediaArtifacts, type MediaInputReader, type ModelRequest, type StoredImage } from '#gateway';
 import { isDataUrl } from '#media';
 import { builtCapabilities, type ModelManifest } from '#model-registry/manifest';
 import { maxImagePixels } from '../../contract/chat.job.js';
 import type { ChatImagePart, ChatMessage, ChatPart } from '../../contract/chat.message.js';
-import { ChatVideos, maxVideos, type ShownVideoPart } from './chat-videos.js';
+import type { ShownVideoPart, StoredImagePart } from '../job/prepared-parts.js';
+import { ChatVideos, maxVideos } from './chat-videos.js';
 import { findParts, type PartPosition, replaceParts } from './content-parts.js';
-
-/** An image part whose image lies in the storage. */
-export interface StoredImagePart extends ChatImagePart {
-  stored: { artifactId: string; param: string };
-}
 
 type ImagePosition = PartPosition<ChatImagePart>;
 
@@ -34,8 +30,8 @@ const framesShare = 0.5;
 @Injectable()
 export class ChatImages {
   constructor(
-    @Inject(MediaArtifacts) private readonly artifacts: Pick<MediaArtifacts, 'inputsOf'>,
-    @Inject(ChatVideos) private readonly videos: Pick<ChatVideos, 'of'>,
+    private readonly artifacts: MediaArtifacts,
+    private readonly videos: ChatVideos,
   ) {}
 
   /**

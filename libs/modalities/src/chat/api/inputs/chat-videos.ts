@@ -1,28 +1,10 @@
-import { Inject, Injectable } from '@nestjs/common';
+import { Injectable } from '@nestjs/common';
 import { PlatformError } from '#common';
 import { invalidField, MediaArtifacts, type MediaInputReader, type ModelRequest } from '#gateway';
 import { encodeImage, isDataUrl, sampleFrames } from '#media';
 import type { ArtifactRecord } from '#storage';
 import type { ChatPart, ChatVideoPart } from '../../contract/chat.message.js';
-
-/** A frame of a video, stored as an image. */
-export interface StoredFrame {
-  seconds: number;
-  artifactId: string;
-  sha256: string;
-}
-
-/** A video part whose frames the model reads itself. */
-export interface ShownVideoPart extends ChatVideoPart {
-  shown: {
-    video: ArtifactRecord;
-    frames: readonly StoredFrame[];
-    /** Path of the part, to name in errors. */
-    param: string;
-    /** Of its sound, where another model transcribed it. */
-    transcript?: string;
-  };
-}
+import type { ShownVideoPart, StoredFrame } from '../job/prepared-parts.js';
 
 /** Maximum length of one video, in seconds. */
 export const maxVideoSeconds = 1_800;
@@ -38,7 +20,7 @@ const minSide = 64;
 /** Stores videos of chats and takes frames from them. */
 @Injectable()
 export class ChatVideos {
-  constructor(@Inject(MediaArtifacts) private readonly artifacts: Pick<MediaArtifacts, 'inputsOf'>) {}
+  constructor(private readonly artifacts: MediaArtifacts) {}
 
   /** A reader of the videos of one request; what it stores is deleted when the request ends. */
   of({ http, manifest }: ModelRequest): RequestVideos {

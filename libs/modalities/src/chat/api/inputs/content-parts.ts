@@ -1,6 +1,7 @@
 import { invalidField } from '#gateway';
 import type { ChatMessage, ChatPart } from '../../contract/chat.message.js';
-import { isShownVideo, type ShownVideoPart } from './chat-videos.js';
+import type { ShownVideoPart } from '../job/prepared-parts.js';
+import { isShownVideo } from './chat-videos.js';
 
 /** A content part and where it stands. */
 export interface PartPosition<Part extends ChatPart = ChatPart> {

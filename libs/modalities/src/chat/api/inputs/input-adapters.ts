@@ -1,4 +1,4 @@
-import { Inject, Injectable } from '@nestjs/common';
+import { Injectable } from '@nestjs/common';
 import type { NanoUsd } from '#common';
 import type { ModelRequest } from '#gateway';
 import { builtCapabilities } from '#model-registry/manifest';
@@ -26,7 +26,7 @@ type AdaptedPosition = PartPosition<AdaptedPart>;
  */
 @Injectable()
 export class InputAdapters {
-  constructor(@Inject(AdaptedParts) private readonly parts: Pick<AdaptedParts, 'of'>) {}
+  constructor(private readonly parts: AdaptedParts) {}
 
   /** Finds the parts to adapt. Throws `INVALID_REQUEST` for too many; nothing is decoded, fetched or run. */
   plan(messages: ChatMessage[], opened: ModelRequest): AdaptedMessages {

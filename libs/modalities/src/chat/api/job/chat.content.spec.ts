@@ -2,8 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { ChatPart } from '../../contract/chat.message.js';
 import type { ArtifactRecord } from '#storage';
 import { contentOf } from './chat.content.js';
-import type { StoredImagePart } from '../inputs/chat-images.js';
-import type { ShownVideoPart } from '../inputs/chat-videos.js';
+import type { ShownVideoPart, StoredImagePart } from './prepared-parts.js';
 
 const text = (content: string): ChatPart => ({ type: 'text', text: content });
 

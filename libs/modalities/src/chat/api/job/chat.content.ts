@@ -1,8 +1,6 @@
 import type { ChatJobImage, ChatJobMessage } from '../../contract/chat.job.js';
 import type { ChatMessage, ChatPart } from '../../contract/chat.message.js';
-import { clockTime } from '../inputs/adapted-text.js';
-import type { StoredImagePart } from '../inputs/chat-images.js';
-import type { ShownVideoPart } from '../inputs/chat-videos.js';
+import { clockTime, type ShownVideoPart, type StoredImagePart } from './prepared-parts.js';
 
 type PreparedPart = ChatPart | StoredImagePart | ShownVideoPart;
 

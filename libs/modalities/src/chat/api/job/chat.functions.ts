@@ -1,10 +1,10 @@
+import { isObject } from '#common/values';
 import { invalidField } from '#gateway';
 import type { ChatCompletionRequest } from '../../contract/chat.request.js';
 import { toolNameProblem } from '../../contract/chat.tools.js';
 import { type ToolDefinition, type ToolDefinitions, toolOf } from './chat.tool-definitions.js';
-import { isObject } from '../../contract/json-object.js';
 
-/* `functions` and `function_call`, which OpenAI deprecated in favour of `tools` and `tool_choice`. */
+/* `functions` and `function_call`, which OpenAI deprecated in favor of `tools` and `tool_choice`. */
 
 const maxFunctions = 128;
 

@@ -1,8 +1,8 @@
+import { isObject } from '#common/values';
 import { invalidField } from '#gateway';
 import type { ChatJobMessage, ChatJobToolCall } from '../../contract/chat.job.js';
 import type { ChatMessage } from '../../contract/chat.message.js';
 import { customArguments } from './custom-input.js';
-import { isObject } from '../../contract/json-object.js';
 
 /**
  * The members of each message that tools need, those of the deprecated `function_call` too. Throws `INVALID_REQUEST`

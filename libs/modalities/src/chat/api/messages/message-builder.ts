@@ -1,6 +1,6 @@
 import type { TokenUsage } from '#common';
+import { isObject } from '#common/values';
 import type { ChatEvent } from '../../contract/chat.events.js';
-import { isObject } from '../../contract/json-object.js';
 import type { MessagesBlock, MessagesStopReason, MessagesUsage } from '../../contract/messages/messages.response.js';
 
 /** An event of a streamed message. */

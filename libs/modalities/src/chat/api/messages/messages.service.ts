@@ -31,8 +31,8 @@ export class MessagesService {
   private readonly signatures: AccountCipher;
 
   constructor(
-    @Inject(RequestPipeline) private readonly pipeline: Pick<RequestPipeline, 'stream'>,
-    @Inject(ChatStarter) private readonly chats: Pick<ChatStarter, 'start'>,
+    private readonly pipeline: RequestPipeline,
+    private readonly chats: ChatStarter,
     private readonly counter: PromptCounter,
     @Inject(ApiConfig) { secretKeys }: Pick<ApiConfig, 'secretKeys'>,
   ) {

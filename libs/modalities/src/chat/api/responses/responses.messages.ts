@@ -1,3 +1,4 @@
+import { isObject } from '#common/values';
 import { invalidField } from '#gateway';
 import type { ChatAssistantMessage, ChatMessage, ChatPart } from '../../contract/chat.message.js';
 import type {
@@ -15,7 +16,6 @@ import type {
 import { customArguments } from '../job/custom-input.js';
 import { FieldNames } from '../job/field-names.js';
 import { chatToolName } from './tool-names.js';
-import { isObject } from '../../contract/json-object.js';
 
 /** Decrypts `encrypted_content`; null if it cannot. */
 export type OpenReasoning = (content: string) => string | null;

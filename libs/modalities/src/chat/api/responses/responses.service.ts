@@ -1,4 +1,4 @@
-import { Inject, Injectable } from '@nestjs/common';
+import { Injectable } from '@nestjs/common';
 import { collectEvents, RequestPipeline } from '#gateway';
 import type { HttpExchange, StreamedResponse } from '#platform/http';
 import type { ResponsesRequest } from '../../contract/responses/responses.request.js';
@@ -18,8 +18,8 @@ export type OpenedResponse = OpenedRequest & { translated: TranslatedResponses }
 @Injectable()
 export class ResponsesService {
   constructor(
-    @Inject(RequestPipeline) private readonly pipeline: Pick<RequestPipeline, 'stream'>,
-    @Inject(ChatStarter) private readonly chats: Pick<ChatStarter, 'start'>,
+    private readonly pipeline: RequestPipeline,
+    private readonly chats: ChatStarter,
     private readonly options: ResponsesOptions,
     private readonly history: ResponseHistory,
     private readonly counter: PromptCounter,

@@ -1,4 +1,4 @@
-import { Inject, Injectable } from '@nestjs/common';
+import { Injectable } from '@nestjs/common';
 import type { ModelRequest } from '#gateway';
 import { type ModelManifest, usesWeb } from '#model-registry/manifest';
 import { ApiConfig } from '#platform/config';
@@ -24,9 +24,9 @@ const bytesPerToken = 4;
 export class ChatWeb {
   constructor(
     private readonly lookup: WebLookup,
-    @Inject(WebDecision) private readonly decision: Pick<WebDecision, 'decide'>,
-    @Inject(PassageScores) private readonly scores: Pick<PassageScores, 'of'>,
-    @Inject(ApiConfig) private readonly config: Pick<ApiConfig, 'chatWebMs' | 'chatWebTokens'>,
+    private readonly decision: WebDecision,
+    private readonly scores: PassageScores,
+    private readonly config: ApiConfig,
   ) {}
 
   /** What a model may look up: models that follow instructions, and those whose manifest says so. */

@@ -1,4 +1,4 @@
-import { Inject, Injectable } from '@nestjs/common';
+import { Injectable } from '@nestjs/common';
 import { JobRunner, type ModelRequest } from '#gateway';
 import { ApiConfig } from '#platform/config';
 import { callerOf } from '#platform/http';
@@ -31,10 +31,10 @@ const maxMessageLength = 2_000;
 @Injectable()
 export class WebDecision {
   constructor(
-    @Inject(JobRunner) private readonly runner: Pick<JobRunner, 'run'>,
+    private readonly runner: JobRunner,
     private readonly cacheScopes: CacheScopes,
-    @Inject(ApiConfig) private readonly config: Pick<ApiConfig, 'site' | 'chatWebMs'>,
-    @Inject(Logger) private readonly logger: Pick<Logger, 'warn'>,
+    private readonly config: ApiConfig,
+    private readonly logger: Logger,
   ) {}
 
   /** Returns what to search for; null if not to search, or if the model cannot say. Never rejects. */

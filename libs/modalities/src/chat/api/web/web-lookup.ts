@@ -1,4 +1,4 @@
-import { Inject, Injectable } from '@nestjs/common';
+import { Injectable } from '@nestjs/common';
 import { nanosOf } from '#common';
 import type { ModelManifest } from '#model-registry/manifest';
 import { ApiConfig } from '#platform/config';
@@ -31,10 +31,10 @@ export interface WebProblem {
 @Injectable()
 export class WebLookup {
   constructor(
-    @Inject(WebSearch) private readonly searches: Pick<WebSearch, 'isConfigured' | 'hasProvider' | 'search'>,
-    @Inject(PageReader) private readonly pages: Pick<PageReader, 'read'>,
-    @Inject(ApiConfig) private readonly config: Pick<ApiConfig, 'search'>,
-    @Inject(Logger) private readonly logger: Pick<Logger, 'warn'>,
+    private readonly searches: WebSearch,
+    private readonly pages: PageReader,
+    private readonly config: ApiConfig,
+    private readonly logger: Logger,
   ) {}
 
   get access(): Pick<WebAccess, 'search' | 'pages'> {

@@ -1,8 +1,8 @@
 import { applyDecorators } from '@nestjs/common';
 import { ApiExtraModels } from '@nestjs/swagger';
+import { isObject } from '#common/values';
 import { BooleanField, CheckedField, ChoiceField, FreeObjectField, ObjectField, TextField } from '#platform/http';
 import { type NestedClass, nest } from '#platform/validation';
-import { isObject } from '../json-object.js';
 
 /* Content blocks of the Messages API. */
 

@@ -1,3 +1,4 @@
+import { isObject } from '#common/values';
 import {
   BooleanField,
   CheckedField,
@@ -10,7 +11,6 @@ import {
   ScalarListField,
   TextField,
 } from '#platform/http';
-import { isObject } from '../json-object.js';
 import {
   assistantBlocks,
   CacheControlField,

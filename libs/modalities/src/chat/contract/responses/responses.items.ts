@@ -1,9 +1,9 @@
 import { applyDecorators } from '@nestjs/common';
 import { ApiExtraModels } from '@nestjs/swagger';
+import { isObject } from '#common/values';
 import { CheckedField, ChoiceField, TextField } from '#platform/http';
 import { type NestedClass, nest } from '#platform/validation';
 import { ChatAudioPart, ChatFilePart, ChatTextPart, ChatVideoPart } from '../chat.message.js';
-import { isObject } from '../json-object.js';
 import { CallIdField, IdField, NameField, NamespaceField, StatusField, TypeField } from './request-fields.js';
 
 /*

@@ -1,5 +1,6 @@
 import { applyDecorators } from '@nestjs/common';
 import { ApiExtraModels } from '@nestjs/swagger';
+import { isObject } from '#common/values';
 import {
   BooleanField,
   CheckedField,
@@ -20,7 +21,6 @@ import {
   responsesToolClasses,
   responsesToolOf,
 } from './responses.tools.js';
-import { isObject } from '../json-object.js';
 
 /* Body of `POST /responses`. Its fields are checked once more as those of the chat request they are translated to. */
 

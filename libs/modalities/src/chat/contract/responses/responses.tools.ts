@@ -1,7 +1,7 @@
+import { isObject } from '#common/values';
 import { BooleanField, ChoiceField, FreeObjectField, ObjectField, ObjectListField, TextField } from '#platform/http';
 import { type NestedClass } from '#platform/validation';
 import { ChatFunction, DayField, HandlesField } from '../chat.tools.js';
-import { isObject } from '../json-object.js';
 import { NameField, TypeField } from './request-fields.js';
 
 /* Tools of the Responses format. */
