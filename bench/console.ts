@@ -1,6 +1,6 @@
-import { AccountsService } from '#accounts';
+import { AccountsRepository, AccountsService } from '#accounts';
 import { UsageFoldRepository } from '#billing';
-import { ModelRegistryService, noOnlineModels } from '#model-registry';
+import { ModelRegistryService, ModelRepository, noOnlineModels } from '#model-registry';
 import { bundledManifestFolder, loadManifestFolder } from '#model-registry/manifest';
 import { migrate } from '#platform/migrations';
 import { PrismaService } from '#platform/prisma';
@@ -96,11 +96,11 @@ function subjectOf({ page, browsers }: Openness): string {
 
 /** The account becomes that of an operator whose registry has the bundled models, which the pages list. */
 async function makeOperator(prisma: PrismaService, adminKey: string): Promise<void> {
-  const accounts = new AccountsService(prisma);
+  const accounts = new AccountsService(new AccountsRepository(prisma));
   const { accountId } = await accounts.authenticate(adminKey);
   await accounts.setOperator(accountId, true);
   const manifests = await loadManifestFolder(bundledManifestFolder());
-  await new ModelRegistryService(prisma, noOnlineModels).upsert(manifests);
+  await new ModelRegistryService(new ModelRepository(prisma), noOnlineModels).upsert(manifests);
 }
 
 function refuseUnknown(option: string, given: readonly string[], known: readonly string[]): void {

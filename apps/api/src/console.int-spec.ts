@@ -281,7 +281,7 @@ describe('the Admin API', () => {
   });
 
   it('shows the payments of wallets to their account only', async () => {
-    const { accountId } = await new AccountsService(prisma).authenticate(tenantKey);
+    const { accountId } = await new AccountsService(new AccountsRepository(prisma)).authenticate(tenantKey);
     await prisma.$executeRaw`
       INSERT INTO top_ups (network, payer, payment_key, payload_hash, fingerprint, state, amount_nano, posted_nano,
                            account_id, valid_until, next_look_at)
