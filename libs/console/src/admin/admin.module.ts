@@ -4,7 +4,7 @@ import { CharactersModule } from '#characters/nest';
 import { JobsModule } from '#jobs/nest';
 import { InstallationRepository } from '#model-registry/installations';
 import { ModelRegistryModule } from '#model-registry/nest';
-import { AccountTopUps } from '#payments';
+import { AccountTopUpsRepository } from '#payments';
 import { AdminBillingController } from './billing/billing.controller.js';
 import { AdminCharactersController } from './characters/characters.controller.js';
 import { AlertsService } from './health/alerts.service.js';
@@ -38,7 +38,7 @@ import { UsageController } from './usage/usage.controller.js';
     ModelsService,
     AlertsService,
     InstallationRepository,
-    AccountTopUps,
+    AccountTopUpsRepository,
     InstallationsService,
   ],
 })

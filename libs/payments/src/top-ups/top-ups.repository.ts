@@ -25,12 +25,13 @@ export interface TopUpCount {
   oldestSeconds: number;
 }
 
-const columns = Prisma.sql`
+/** Columns of a `TopUp`. */
+export const topUpColumns = Prisma.sql`
   id::text AS id, network, payer, state::text AS state, amount_nano AS "amountNano", posted_nano AS "postedNano",
   account_id::text AS "accountId", transaction, balance_nano AS "balanceNano", reason, message, settles,
   created_at AS "createdAt", valid_until AS "validUntil", ended_at AS "endedAt", next_look_at AS "nextLookAt"`;
 
-const storedColumns = Prisma.sql`${columns}, payload_hash AS "payloadHash", fingerprint, answer`;
+const storedColumns = Prisma.sql`${topUpColumns}, payload_hash AS "payloadHash", fingerprint, answer`;
 
 /** The JSON of a signed payment: JSON has no big integers. */
 export interface StoredPayment extends Omit<SignedPayment, 'amount'> {
@@ -93,13 +94,7 @@ export class TopUpsRepository {
       OR starts_with(account_id::text, ${search}) OR starts_with(transaction, ${search})
       OR lower(payer) = lower(${search})`;
     return this.queries.$queryRaw<TopUp[]>`
-      SELECT ${columns} FROM top_ups WHERE ${search}::text IS NULL OR ${found} ORDER BY created_at DESC, id LIMIT ${limit}`;
-  }
-
-  /** The top-ups of an account, newest first. */
-  async ofAccount(accountId: string, limit: number): Promise<TopUp[]> {
-    return this.queries.$queryRaw<TopUp[]>`
-      SELECT ${columns} FROM top_ups WHERE account_id = ${accountId}::uuid ORDER BY created_at DESC, id LIMIT ${limit}`;
+      SELECT ${topUpColumns} FROM top_ups WHERE ${search}::text IS NULL OR ${found} ORDER BY created_at DESC, id LIMIT ${limit}`;
   }
 
   /** Rows of the last day, and all that are not ended. */

@@ -1,7 +1,7 @@
 import { applyDecorators, Controller, Get, Query } from '@nestjs/common';
 import { type AccountBalance, type EntryPosition, LedgerService, type PlacedLine } from '#billing';
 import { formatNanos } from '#common';
-import { AccountTopUps, type TopUp } from '#payments';
+import { AccountTopUpsRepository, type TopUp } from '#payments';
 import { Access, ApiRoute, type DocumentedRoute, Exchange, type HttpExchange } from '#platform/http';
 import { adminErrors, adminRoute, PageQuery } from '../admin.document.js';
 import { isMoment, pageOf, readCursor, readLimit, writeCursor } from '../admin-query.js';
@@ -31,7 +31,7 @@ const BillingRoute = (): MethodDecorator => applyDecorators(ApiRoute(document), 
 export class AdminBillingController {
   constructor(
     private readonly ledger: LedgerService,
-    private readonly topUps: AccountTopUps,
+    private readonly topUps: AccountTopUpsRepository,
   ) {}
 
   @Get()
