@@ -125,7 +125,7 @@ describe.each(transportsFor('redis'))('encrypted chats, with the queue in %s', (
       expect(await charged()).toBe(before);
     });
 
-    const rounds = isFull ? 125 : 25;
+    const rounds = isFull ? 125 : 5;
     it(`never fail the service and cost nothing: ${8 * rounds} mutations`, { timeout: 300_000 }, async () => {
       await platform.closedJobs();
       const charges = async () => [

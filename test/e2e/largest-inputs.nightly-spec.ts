@@ -11,7 +11,7 @@ import { installTinyKokoro } from '#test/tiny-voice';
 
 /*
  * The largest input that the routes accept, one more, and the memory that the host of the model takes for the first.
- * Families whose limit depends on the memory of the worker are in request-memory.e2e-spec.ts, those without a tiny model
+ * Families whose limit depends on the memory of the worker are in request-memory.nightly-spec.ts, those without a tiny model
  * in test/models/largest-inputs.models-spec.ts, four hours of audio in largest-recording.nightly-spec.ts.
  */
 

@@ -5,9 +5,9 @@ import { createLedger } from '#billing';
 import { nanosPerUsd } from '#common';
 import { PrismaService } from '#platform/prisma';
 import { type LimitOverride, LimitOverridesRepository } from '#rate-limit';
+import { transportsFor } from '#test/extent';
 import { expectInvariant } from '#test/invariant';
 import { type Platform, startPlatform } from '#test/platform';
-import { redisAvailable } from '#test/redis';
 
 /* Rate limits as clients see them, over three API replicas, with the windows in Redis and in PostgreSQL. */
 
@@ -38,11 +38,10 @@ const settings = {
 } satisfies Record<string, Partial<LimitOverride>[]>;
 type TenantName = keyof typeof settings;
 
-const transports = redisAvailable ? (['redis', 'postgres'] as const) : (['postgres'] as const);
 const blockMs = 6_000;
 const context = { model: 'tiny-llama', max_completion_tokens: 20 };
 
-describe.each(transports)('rate limits with windows in %s', (transport) => {
+describe.each(transportsFor('redis'))('rate limits with windows in %s', (transport) => {
   let platform: Platform;
   let prisma: PrismaService;
   const tenants = new Map<TenantName, Tenant>();

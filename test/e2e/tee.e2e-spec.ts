@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { createGunzip, createGzip, constants } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { addressOfPublicKey, canonicalJson, recoverAddress, verifyReceipt } from '#tee';
-import { transportsFor } from '#test/extent';
+import { isFull, transportsFor } from '#test/extent';
 import { type Platform, startPlatform } from '#test/platform';
 import { startSluice } from './sluice-command.js';
 import { stopConsistently } from '#test/stop-consistently';
@@ -226,7 +226,8 @@ for (const transport of transportsFor('postgres')) {
         seed = (seed * 1_103_515_245 + 12_345) % 2_147_483_648;
         return list[seed % list.length] as Item;
       };
-      for (let round = 0; round < 1_000; round += 20) {
+      const queries = isFull ? 1_000 : 200;
+      for (let sent = 0; sent < queries; sent += 20) {
         const calls = Array.from({ length: 20 }, async () => {
           const members = Array.from(
             { length: 1 + (seed % 5) },
@@ -242,7 +243,7 @@ for (const transport of transportsFor('postgres')) {
         await Promise.all(calls);
       }
       const total = [...statuses.values()].reduce((sum, count) => sum + count, 0);
-      expect(total).toBe(1_000);
+      expect(total).toBe(queries);
       for (const status of statuses.keys()) expect([200, 400, 404, 431, 502]).toContain(status);
       expect(await ledger()).toEqual(before);
     });

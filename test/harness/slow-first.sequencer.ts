@@ -5,13 +5,12 @@ const slow = [
   'libs/queue/src/redis-transport.int-spec.ts',
   'libs/queue/src/postgres-transport.int-spec.ts',
   'test/simulation/simulation.int-spec.ts',
-  'test/e2e/model-pools.e2e-spec.ts',
   'test/e2e/faults.e2e-spec.ts',
   'apps/local/src/local.e2e-spec.ts',
   'test/e2e/images.e2e-spec.ts',
   'test/e2e/e2ee.e2e-spec.ts',
   'test/e2e/bad-start.e2e-spec.ts',
-  'test/e2e/operator-commands.e2e-spec.ts',
+  'test/e2e/rate-limits.e2e-spec.ts',
   'test/faults/f01-worker-killed.fault-spec.ts',
 ];
 

@@ -56,10 +56,11 @@ describe.each(models)('the engine with $id', ({ id, maxTokens }) => {
    * rounded to 8 bits there, so that a last bit can become a step.
    */
   function expectSame(text: GeneratedText | undefined, alone: GeneratedText | undefined, tied: number): void {
-    if (engine.isBatchInvariant) {
-      expect(text?.text).toBe(alone?.text);
-      return;
-    }
+    if (engine.isBatchInvariant) expect(text?.text).toBe(alone?.text);
+    else expectClose(text, alone, tied);
+  }
+
+  function expectClose(text: GeneratedText | undefined, alone: GeneratedText | undefined, tied: number): void {
     const { tokens = [], logprobs = [] } = text ?? {};
     const first = tokens.findIndex((token, index) => token !== alone?.tokens[index]);
     const shared = first === -1 ? tokens.length : first + tied;
@@ -80,9 +81,11 @@ describe.each(models)('the engine with $id', ({ id, maxTokens }) => {
 
   it('finds an earlier prompt in its cache', async () => {
     const prompt = `${openings.join('. ')}. And then`;
-    const first = await engine.generate(prompt, { maxTokens: 4 });
-    const second = await engine.generate(prompt, { maxTokens: 4 });
-    expect(second.text).toBe(first.text);
+    const asked = { maxTokens: 4, topLogprobs: 0 };
+    const first = await engine.generate(prompt, asked);
+    const second = await engine.generate(prompt, asked);
+    // Without a seed, the rest of the prompt is computed in fewer rows, whose products may differ in the last bits.
+    expectClose(second, first, 1);
     expect(second.promptTokens).toBe(first.promptTokens);
     expect(second.cachedTokens).toBeGreaterThan(first.promptTokens / 2);
   });

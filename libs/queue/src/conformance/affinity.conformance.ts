@@ -370,7 +370,8 @@ export function describeAffinity(world: () => World): void {
       const order = log.runs.map(({ requestId }) => requestId);
       // The job runs before all that waited with a turn.
       expect(order.indexOf(other.requestId)).toBeLessThanOrEqual(5);
-      expect(order.indexOf(ofFlood.requestId)).toBe(11);
+      // Those that are taken together start in any order: three at most.
+      expect(order.indexOf(ofFlood.requestId)).toBeGreaterThanOrEqual(9);
       expect(new Set(order).size).toBe(12);
     });
 
