@@ -84,7 +84,8 @@ export class UsageReportRepository {
 function keyOf(groupBy: UsageGrouping, moments: readonly string[]): Prisma.Sql {
   switch (groupBy) {
     case 'day':
-      return Prisma.sql`width_bucket(occurred_at, ${[...moments]}::text[]::timestamptz[])::text`;
+      // A subquery is computed once; the cast alone would read all borders again for every row.
+      return Prisma.sql`width_bucket(occurred_at, (SELECT ${[...moments]}::text[]::timestamptz[]))::text`;
     case 'model':
       return Prisma.sql`COALESCE(model_id, '')`;
     case 'key':
