@@ -1,6 +1,6 @@
 import { csrfHeader } from '#accounts';
 
-/** What each page asks for while it is open and visible, as the views of `apps/console` do. */
+/** Paths that each page asks for while it is open and visible, as the views of `apps/console` do. */
 const polledPaths: Record<string, readonly { path: string; everyMs: number }[]> = {
   overview: [{ path: 'api/admin/v1/overview?tz=Europe/Berlin', everyMs: 5_000 }],
   playground: [

@@ -1,4 +1,4 @@
-/** What an operator writes about a character. */
+/** The texts and settings that an operator writes about a character. */
 export interface CharacterDefinition {
   /** Its name in requests. */
   slug: string;

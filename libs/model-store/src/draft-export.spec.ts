@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { bundledManifestFolder, loadManifestFolder } from '#model-registry/manifest';
 import { WeightsServer } from '#test/weights-server';
 import { draftManifest } from './draft-manifest.js';
 import type { DraftOptions } from './draft.js';
@@ -59,6 +60,8 @@ describe('the draft of an export of several graphs', () => {
       'tokenizer.json',
     ]);
     expect(voice?.files).toEqual([expect.objectContaining({ as: 'silero_vad.onnx', bytes: 2_327_524 })]);
+    const bundled = await loadManifestFolder(bundledManifestFolder());
+    expect(voice).toEqual(bundled.find(({ id }) => id === 'whisper-tiny')?.sources[1]);
     expect(facts).toMatchObject({ decoder: null, family: { size: { family: 'whisper', config: whisper } } });
   });
 

@@ -7,37 +7,28 @@ import { imageTokensOf } from './image-tokens.js';
 import type { ExportFamily } from './source/exported-model.js';
 import type { ExportSourceDescription } from './source/source-description.js';
 
+type OptionNames = Readonly<Partial<Record<keyof DraftOptions, string>>>;
+
 /** Options of `models add` that exports of several graphs leave nothing to decide for. */
-const meaningless: Readonly<Record<ExportFamily, Readonly<Partial<Record<keyof DraftOptions, string>>>>> = {
-  'vision-language': {
-    weights: '--weights',
-    purpose: '--purpose',
-    pooling: '--pooling',
-    matryoshka: '--matryoshka',
-  },
-  musicgen: withoutTokens(),
-  'stable-diffusion': withoutTokens(),
-  'text-to-video-sd': withoutTokens(),
-  whisper: withoutTokens(),
+const settled: OptionNames = {
+  weights: '--weights',
+  purpose: '--purpose',
+  pooling: '--pooling',
+  matryoshka: '--matryoshka',
 };
 
-/** Options of models that read and write no tokens. */
-function withoutTokens() {
-  return {
-    weights: '--weights',
-    contextLength: '--context',
-    purpose: '--purpose',
-    pooling: '--pooling',
-    matryoshka: '--matryoshka',
-    inputPriceUsd: '--input-price',
-    outputPriceUsd: '--output-price',
-  };
-}
+/** The same for models that read and write no tokens. */
+const settledWithoutTokens: OptionNames = {
+  ...settled,
+  contextLength: '--context',
+  inputPriceUsd: '--input-price',
+  outputPriceUsd: '--output-price',
+};
 
 /** Concurrent recordings. They are transcribed in turn, one window at a time. */
 const recordingSlots = 4;
 
-/** Voice activity detection, which trims silence before recognition. */
+/** Voice activity detection, which trims silence before recognition: the source that bundled models have. */
 const voiceActivity: ManifestSource = {
   uri: 'npm:@ricky0123/vad-web@0.0.31',
   integrity: 'sha512-ePVq8TvB21sdHSxVMZOEIf9JVa7MAYpaIaNXeGgsPOiMCN8xbPCdF2LS5aYj7VRR3ZxzutedgV9ZplV65IA1Fg==',
@@ -75,8 +66,7 @@ export function draftExport(uri: string, found: ExportSourceDescription, options
   };
   const manifest = validateManifest({ ...common, ...kinds[family](found, options) }, uri);
   const contextLength = manifest.contextLength ?? 0;
-  const isPipeline = Object.keys(familyOptions).length === 0;
-  const graphs = [graphFile, ...Object.values(familyOptions)].map((path) => (isPipeline ? path : basename(path)));
+  const graphs = [graphFile, ...Object.values(familyOptions)].map((path) => path.replace(/^onnx\//, ''));
   return {
     manifest,
     facts: {
@@ -98,7 +88,8 @@ export function draftExport(uri: string, found: ExportSourceDescription, options
 }
 
 function refuseMeaningless(family: ExportFamily, options: DraftOptions, uri: string): void {
-  for (const [name, flag] of Object.entries(meaningless[family])) {
+  const names = family === 'vision-language' ? settled : settledWithoutTokens;
+  for (const [name, flag] of Object.entries(names)) {
     if (options[name as keyof DraftOptions] === undefined) continue;
     throw new PlatformError('INVALID_REQUEST', `${flag} changes nothing for ${uri}, a model of the family ${family}.`);
   }

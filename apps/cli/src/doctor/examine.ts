@@ -31,7 +31,7 @@ export interface ModelReport {
   bytes: number;
   /** The first provider in order of preference that works here and that its trials have not refused; null: none does. */
   provider: string | null;
-  /** What trials of workers with this data folder have shown of the providers before it; null: nothing. */
+  /** Findings of the trials that workers with this data folder made of the providers before it; null: none. */
   note: string | null;
 }
 

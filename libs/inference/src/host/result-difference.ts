@@ -4,7 +4,7 @@ import type { GeneratedTokenLogprob } from '../contract/text-generation.js';
 /** A token of a trial with its log-probability and those of the likeliest ones. */
 export type TrialToken = Pick<GeneratedTokenLogprob, 'token' | 'logprob'> & { top: Record<string, number> };
 
-/** What a trial has computed: tokens of a text, or the parts and the output of a task. */
+/** The results of a trial: tokens of a text, or the parts and the output of a task. */
 export interface TrialResult {
   tokens: TrialToken[];
   values: unknown[];
@@ -12,13 +12,13 @@ export interface TrialResult {
 
 /** How far results of two providers may be apart. */
 export interface Tolerance {
-  /** Of the log-probability of a token. */
+  /** Bound for the log-probability of a token. */
   logprob: number;
-  /** Of a number, as a part of the largest one in its array. */
+  /** Bound for a number, as a part of the largest one in its array. */
   relative: number;
 }
 
-/** Of two runs on one provider. */
+/** Bounds for two runs on one provider. */
 export const exact: Tolerance = { logprob: 1e-3, relative: 1e-3 };
 
 /** Two orders of addition, and products in half floats or in float32. */
@@ -40,7 +40,7 @@ export function describeDifference(reference: TrialResult, found: TrialResult, t
   );
 }
 
-/** Whether there is something to compare. */
+/** True if there is something to compare. */
 export function isEmpty({ tokens, values }: TrialResult): boolean {
   return tokens.length === 0 && !values.some(holdsNumbers);
 }

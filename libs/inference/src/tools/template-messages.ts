@@ -131,7 +131,7 @@ function namesOfCalls(messages: readonly ChatTemplateMessage[]): Map<string, str
   return new Map(messages.flatMap(({ toolCalls = [] }) => toolCalls.map(({ id, name }) => [id, name])));
 }
 
-/** What the prompt says of tools where the template does not say it. The definitions are marked as text of a caller. */
+/** The part of a prompt about tools whose template has none. The definitions are marked as text of a caller. */
 function describeTools({
   style,
   tools,

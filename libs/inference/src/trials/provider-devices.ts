@@ -21,10 +21,10 @@ export interface ProviderDevice {
 /** By provider: its device, or why there is none. Providers that are not among them tell when they are loaded. */
 export type ProviderDevices = ReadonlyMap<string, ProviderDevice | { missing: string }>;
 
-/** What the child process is asked: for the devices of Vulkan drivers, or for that of a library. */
+/** The child process is asked for the devices of Vulkan drivers, or for that of a library. */
 export type ProbeRequest = { vulkan: true } | { library: ProviderLibrary };
 
-/** What the child process says. */
+/** The answer of the child process. */
 export type ProbedDevices = { devices: VulkanDevice[] } | { missing: string };
 export type ProbedLibrary = { provider: string } & ({ device: LibraryDevice | null } | { broken: string });
 

@@ -26,7 +26,7 @@ const crash = /signal SIG(SEGV|ABRT|BUS|ILL|FPE)/;
 /** Reasons that an operator removes by an installation: another attempt may go well. */
 const installation = /libraries are not installed|not part of this build|no device was found/;
 
-/** Whether a host that ended in this way is broken where it ran. */
+/** True if a host that ended in this way is broken where it ran. */
 export function isCrash(reason: string): boolean {
   return crash.test(reason);
 }
@@ -93,7 +93,7 @@ function accept(message: HostMessage, { process, resolve, fail }: Attempted): vo
   }
 }
 
-/** What two attempts have shown. `reference` is that of the processor. */
+/** Compares two attempts. `reference` is that of the processor. */
 export function recordOf(
   attempt: Attempt,
   reference: Attempt,

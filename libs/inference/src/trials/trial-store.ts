@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
-/** What a trial of a model on a provider has shown. */
+/** The findings of a trial of a model on a provider. */
 export interface TrialRecord {
   modelId: string;
   provider: string;
@@ -18,7 +18,7 @@ export interface TrialRecord {
   cpuMs: number | null;
 }
 
-/** What a trial depends on, in a fixed order: another value of any of them is tried anew. */
+/** All that a trial depends on, in a fixed order: another value of any of them is tried anew. */
 export type TrialKey = Readonly<Record<string, string>>;
 
 /** Bounds of the store: records that it holds, and the age at which one is tried anew. */

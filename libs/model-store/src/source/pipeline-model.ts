@@ -4,7 +4,7 @@ import { pullError } from './pull-error.js';
 
 /* Pipelines in the diffusers layout, whose graphs lie in folders of their own beside `model_index.json`. */
 
-export const pipelineFile = 'model_index.json';
+const pipelineFile = 'model_index.json';
 
 type PipelineFamily = 'stable-diffusion' | 'text-to-video-sd';
 
@@ -14,10 +14,8 @@ const families: readonly [pattern: RegExp, family: PipelineFamily][] = [
   [/(?:StableDiffusion(?:XL)?|LatentConsistencyModel)Pipeline$/, 'stable-diffusion'],
 ];
 
-const parts: Readonly<Record<PipelineFamily, readonly string[]>> = {
-  'stable-diffusion': ['text_encoder', 'unet', 'vae_decoder'],
-  'text-to-video-sd': ['text_encoder', 'unet', 'vae_decoder'],
-};
+/** Folders whose graphs every pipeline has; the XL form has a second text encoder. */
+const parts = ['text_encoder', 'unet', 'vae_decoder'];
 
 /** Settings, tokenizers, and graphs with their external data. */
 const wanted =
@@ -36,7 +34,7 @@ export async function describePipeline(files: ModelFiles, where: string): Promis
     const known = 'Stable Diffusion 1, 2 and XL, latent consistency models, and TextToVideoSDPipeline';
     throw pullError(`${where} holds a ${className.slice(0, 80)}; of pipelines, ${known} can be added.`);
   }
-  for (const part of className.includes('XL') ? [...parts[family], 'text_encoder_2'] : parts[family]) {
+  for (const part of className.includes('XL') ? [...parts, 'text_encoder_2'] : parts) {
     const graph = `${part}/model.onnx`;
     if (files.names.has(graph)) continue;
     throw pullError(`${where} holds no graph ${graph}; of pipelines, ONNX exports can be added.`);

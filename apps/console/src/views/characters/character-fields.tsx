@@ -7,7 +7,7 @@ interface CharacterFieldsProps {
   change: (changes: Partial<CharacterForm>) => void;
 }
 
-/** What an operator writes about a character. */
+/** The texts and settings that an operator writes about a character. */
 export function CharacterFields({ form, change }: CharacterFieldsProps): JSX.Element {
   const text = (name: 'name' | 'model' | 'tags' | 'author' | 'photoUrl' | 'shareUrl' | 'description') => ({
     value: form[name],

@@ -19,7 +19,7 @@ interface OperatedCharacterProps {
   onRemoved: () => void;
 }
 
-/** What an operator changes of a character: its texts, its documents, a review, or that it is there at all. */
+/** An operator changes a character here: its texts, its documents, a review, or that it is there at all. */
 export function OperatedCharacter({ slug, onChanged, onRemoved }: OperatedCharacterProps): JSX.Element {
   const path = `api/admin/v1/characters/${encodeURIComponent(slug)}`;
   const query = useQuery<AdminCharacter>(path);

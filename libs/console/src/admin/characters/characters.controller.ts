@@ -8,7 +8,7 @@ import { charactersDocuments as documents } from './characters.document.js';
 
 const slugParameter = { name: 'slug', type: String, example: 'night-porter' } as const;
 
-/** What operators write about characters, and read of them: the public routes show neither prompts nor documents. */
+/** Operators write and read characters here: the public routes show neither prompts nor documents. */
 @Controller('characters/:slug')
 export class AdminCharactersController {
   constructor(

@@ -37,7 +37,7 @@ interface HostTensor {
   data: ArrayBufferView;
 }
 
-/** What a session owns beside the graph: descriptions of the memory of its tensors. */
+/** A session owns these beside the graph: descriptions of the memory of its tensors. */
 interface SessionMemory {
   hostMemory: Pointer;
   deviceMemory: Pointer;

@@ -27,7 +27,7 @@ export function registerProviderLibraries(libraries: readonly ProviderLibrary[])
   for (const library of libraries) if (!registered.has(library.provider)) register(library);
 }
 
-/** Whether the provider is that of a registered library. */
+/** True for the provider of a registered library. */
 export function isOfLibrary(provider: string): boolean {
   return registered.has(provider);
 }

@@ -6,7 +6,7 @@ import { webUnits, webUnitsOf } from './chat.web-meter.js';
 
 /* How many bytes chat templates may write for tools and their calls. */
 
-/** What templates say of tools in general, and around each tool, call, result and argument. */
+/** Texts of templates about tools in general, and around each tool, call, result and argument. */
 const introduction = 4_096;
 const aroundTool = 512;
 const aroundCall = 256;

@@ -102,7 +102,7 @@ export interface LatentShape {
   plainSize: number;
   /** Values of a head's output. */
   valueSize: number;
-  /** Of the norms of latents. */
+  /** Added to the mean square by the norms of latents. */
   epsilon: number;
   /** The source has the matrices of keys and values of a head in one tensor. */
   joined: boolean;
