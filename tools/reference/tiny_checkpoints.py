@@ -776,13 +776,200 @@ def make_gpt_oss(name: str, tokenizer: PreTrainedTokenizerFast) -> None:
     write(name, model, results)
 
 
+def fp8(values: torch.Tensor, scale: torch.Tensor):
+    codes = (values / scale).clamp(-448, 448).to(torch.float8_e4m3fn)
+    return codes, codes.float() * scale
+
+
+def code_blocks(weight: torch.Tensor):
+    """8-bit floats with a scale per 128 rows and columns."""
+    rows, columns = (-(-size // 128) for size in weight.shape)
+    spread = lambda scales: scales.repeat_interleave(128, 0).repeat_interleave(128, 1)[: weight.shape[0], : weight.shape[1]]
+    scales = torch.stack([
+        torch.stack([weight[128 * r : 128 * (r + 1), 128 * c : 128 * (c + 1)].abs().amax() / 448 for c in range(columns)])
+        for r in range(rows)
+    ])  # fmt: skip
+    codes, values = fp8(weight, spread(scales))
+    return dict(weight=codes, weight_scale_inv=scales), values
+
+
+def code_channels(weight: torch.Tensor):
+    scales = (weight.abs().amax(1, keepdim=True) / 448).bfloat16()
+    codes, values = fp8(weight, scales.float())
+    return dict(weight=codes, weight_scale=scales), values
+
+
+def code_whole(weight: torch.Tensor):
+    scale = weight.abs().amax() / 448
+    codes, values = fp8(weight, scale)
+    return dict(weight=codes, weight_scale=scale, input_scale=torch.tensor(0.02)), values
+
+
+def code_mx8(weight: torch.Tensor):
+    """8-bit floats with the exponent of a power of two per 32 inputs."""
+    groups = weight.reshape(weight.shape[0], -1, 32)
+    exponents = torch.floor(torch.log2(groups.abs().amax(-1, keepdim=True))) - 8
+    codes, values = fp8(groups, 2.0**exponents)
+    return dict(weight=codes.reshape(weight.shape), weight_scale=(exponents.squeeze(-1) + 127).to(torch.uint8)), values.reshape(weight.shape)
+
+
+def code_nvfp4(weight: torch.Tensor, modelopt: bool = False):
+    """4-bit floats, with an 8-bit float per 16 inputs and a number for all; the two publishers disagree on its direction."""
+    groups = weight.reshape(weight.shape[0], -1, 16)
+    whole = 448 * 6 / weight.abs().amax()
+    factor = 1 / whole if modelopt else whole
+    scales = (groups.abs().amax(-1, keepdim=True) / 6 * whole).to(torch.float8_e4m3fn)
+    real = scales.float() * factor if modelopt else scales.float() / factor
+    table = torch.tensor(levels)
+    codes = ((groups / real).abs().unsqueeze(-1) - table).abs().argmin(-1)
+    values = table[codes] * torch.where(groups < 0, -1.0, 1.0) * real
+    signed = (codes + 8 * (groups < 0)).to(torch.uint8).reshape(weight.shape)
+    pairs = (signed[:, ::2] | (signed[:, 1::2] << 4)).contiguous()
+    if modelopt:
+        parts = dict(weight=pairs, weight_scale=scales.squeeze(-1), weight_scale_2=factor, input_scale=torch.tensor(0.01))
+    else:
+        parts = dict(weight_packed=pairs, weight_scale=scales.squeeze(-1), weight_global_scale=factor.reshape(1))
+        parts |= dict(input_global_scale=torch.tensor([100.0]))
+    return parts, values.reshape(weight.shape)
+
+
+def code_mxfp4(weight: torch.Tensor):
+    blocks, scales, values = pack_mxfp4(weight)
+    return dict(weight_packed=blocks.reshape(weight.shape[0], -1), weight_scale=scales), values
+
+
+def words_of(codes: torch.Tensor, bits: int) -> torch.Tensor:
+    """Packs the last dimension into 32-bit integers, the first code lowest."""
+    groups = codes.reshape(*codes.shape[:-1], -1, 32 // bits).to(torch.int64)
+    words = sum(groups[..., place] << (bits * place) for place in range(32 // bits))
+    return torch.where(words >= 2**31, words - 2**32, words).to(torch.int32).contiguous()
+
+
+def code_integers(weight: torch.Tensor, bits: int, symmetric: bool = True, order: bool = False, group: int = 32, gptq: bool = False):
+    """Packed integers of compressed-tensors along inputs, or of GPTQ along outputs."""
+    top = 2**bits - 1
+    inputs = weight.shape[1]
+    index = torch.arange(inputs) // group
+    if order:
+        index = index[torch.randperm(inputs, generator=torch.Generator().manual_seed(5))]
+    spread = lambda values: values.float()[:, index]
+    by_group = torch.stack([weight[:, index == each] for each in range(inputs // group)], 1)
+    low, high = by_group.amin(-1), by_group.amax(-1)
+    scales = (torch.maximum(high, -low) / (top / 2) if symmetric else (high - low) / top).half()
+    middle = 2 ** (bits - 1)
+    zeros = torch.full_like(scales, middle) if symmetric else torch.round(-low / scales.float()).clamp(0, top)
+    codes = torch.round(weight / spread(scales) + spread(zeros)).clamp(0, top)
+    values = (codes - spread(zeros)) * spread(scales)
+    if gptq:
+        parts = dict(qweight=words_of(codes, bits).T.contiguous(), qzeros=words_of(torch.remainder(zeros.T - 1, top + 1), bits),
+                     scales=scales.T.contiguous(), g_idx=index.to(torch.int32))  # fmt: skip
+        return parts, values
+    parts = dict(weight_packed=words_of(codes, bits), weight_scale=scales, weight_shape=torch.tensor(weight.shape))
+    if not symmetric:
+        parts |= dict(weight_zero_point=words_of(zeros.T, bits).T.contiguous())
+    return parts | (dict(weight_g_idx=index.to(torch.int32)) if order else {}), values
+
+
+def code_bytes(weight: torch.Tensor):
+    scales = (weight.abs().amax(1, keepdim=True) / 127).bfloat16()
+    codes = torch.round(weight / scales.float()).clamp(-127, 127).to(torch.int8)
+    return dict(weight=codes, weight_scale=scales), codes.float() * scales.float()
+
+
+def compressed(form: str, **weights) -> dict:
+    usual = dict(actorder=None, block_structure=None, dynamic=False, group_size=None, observer="minmax", observer_kwargs={},
+                 strategy="channel", symmetric=True, type="int")  # fmt: skip
+    group = dict(format=form, input_activations=None, output_activations=None, targets=["Linear"], weights={**usual, **weights})
+    return dict(config_groups=dict(group_0=group), format=form, global_compression_ratio=None, ignore=["lm_head"],
+                kv_cache_scheme=None, quant_method="compressed-tensors", quantization_status="compressed", sparsity_config={},
+                transform_config={}, version="0.15.0")  # fmt: skip
+
+
+blocks_of_fp8 = dict(activation_scheme="dynamic", fmt="e4m3", quant_method="fp8", weight_block_size=[128, 128])
+grouped = dict(strategy="group", group_size=32)
+uneven = dict(hidden_size=144, intermediate_size=160, head_dim=40, num_hidden_layers=1)
+# Name, class or name in `published`, what differs, settings of the quantization, and how a layer is coded.
+coded_models = {
+    "qwen3-fp8": ("Qwen3", uneven, blocks_of_fp8, code_blocks),
+    "deepseek-v3-fp8": ("deepseek-v3", {}, blocks_of_fp8, code_blocks),
+    "llama-fp8-channel": ("Llama", wider, compressed("float-quantized", num_bits=8, type="float"), code_channels),
+    "llama-fp8-modelopt": ("Llama", wider, dict(quant_method="modelopt", quant_algo="FP8"), code_whole),
+    "llama-mxfp8": ("Llama", wider, dict(quant_method="modelopt", quant_algo="MXFP8"), code_mx8),
+    "llama-nvfp4": ("Llama", wider, compressed(
+        "nvfp4-pack-quantized", num_bits=4, type="float", strategy="tensor_group", group_size=16), code_nvfp4),
+    "qwen3-moe-nvfp4": ("Qwen3Moe", dict(
+        hidden_size=64, num_hidden_layers=1, num_experts=4, num_experts_per_tok=2, moe_intermediate_size=32, head_dim=16,
+        norm_topk_prob=True), dict(quant_method="modelopt", quant_algo="NVFP4", ignore=["lm_head"]),
+        lambda weight: code_nvfp4(weight, True)),
+    "llama-mxfp4": ("Llama", wider, compressed("mxfp4-pack-quantized", num_bits=4, type="float", **grouped), code_mxfp4),
+    "llama-w4a16": ("Llama", wider, compressed("pack-quantized", num_bits=4, **grouped), lambda weight: code_integers(weight, 4)),
+    "llama-w4a16-zeros": ("Llama", wider, compressed("pack-quantized", num_bits=4, **{**grouped, "symmetric": False}),
+                          lambda weight: code_integers(weight, 4, symmetric=False)),
+    "llama-w4a16-order": ("Llama", wider, compressed("pack-quantized", num_bits=4, **{**grouped, "actorder": "group"}),
+                          lambda weight: code_integers(weight, 4, order=True)),
+    "llama-w8a16": ("Llama", wider, compressed("pack-quantized", num_bits=8),
+                    lambda weight: code_integers(weight, 8, group=weight.shape[1])),
+    "llama-w8a8": ("Llama", wider, compressed("int-quantized", num_bits=8), code_bytes),
+    "llama-gptq-8": ("Llama", wider, dict(quant_method="gptq", bits=8, group_size=32, desc_act=False, sym=True),
+                     lambda weight: code_integers(weight, 8, gptq=True)),
+    "llama-gptq-8-zeros": ("Llama", wider, dict(quant_method="gptq", bits=8, group_size=32, desc_act=False, sym=False),
+                           lambda weight: code_integers(weight, 8, symmetric=False, gptq=True)),
+    "llama-gptq-order": ("Llama", wider, dict(quant_method="gptq", bits=4, group_size=32, desc_act=True, sym=True),
+                         lambda weight: code_integers(weight, 4, order=True, gptq=True)),
+}  # fmt: skip
+
+
+@torch.no_grad()
+def make_coded(name: str, tokenizer: PreTrainedTokenizerFast) -> None:
+    kind, changes, settings, code = coded_models[name]
+    target = folder / name
+    shutil.rmtree(target, ignore_errors=True)
+    target.mkdir()
+    if kind in published:
+        content = {**published[kind], "quantization_config": settings}
+        (target / "config.json").write_text(json.dumps({**content, "quantization_config": None}))
+        config = transformers.AutoConfig.from_pretrained(target, attn_implementation="eager")
+        model_class = getattr(transformers, content["architectures"][0])
+    else:
+        config = getattr(transformers, f"{kind}Config")(**{**common, **changes})
+        model_class = getattr(transformers, f"{kind}ForCausalLM")
+        content = json.loads(config.to_json_string(use_diff=False)) | dict(
+            architectures=[f"{kind}ForCausalLM"], dtype="bfloat16", quantization_config=settings
+        )
+    linear = re.compile(r".*\.(?:[qkvo]_proj|[qk]v?_[ab]_proj\w*|gate_proj|up_proj|down_proj)\.weight")
+    for seed in range(1, 40):
+        model = model_class(config).eval()
+        randomize(model, seed)
+        # The library stacks experts, and files have them one by one.
+        model.bfloat16().save_pretrained(target)
+        tensors = load_file(target / "model.safetensors")
+        plain, stored = {}, {}
+        for key, value in tensors.items():
+            if not linear.fullmatch(key):
+                plain[key] = stored[key] = value
+                continue
+            parts, plain[key] = code(value.float())
+            stored |= {key.removesuffix("weight") + part: each.contiguous() for part, each in parts.items()}
+        save_file(plain, target / "model.safetensors", metadata=dict(format="pt"))
+        model = model_class.from_pretrained(target, config=config, dtype=single, attn_implementation="eager").eval()
+        results, margin = answers(model, tokenizer)
+        if margin > 5e-3:
+            break
+    else:
+        raise SystemExit(f"{name}: no seed has clear choices")
+    save_file(stored, target / "model.safetensors", metadata=dict(format="pt"))
+    (target / "config.json").write_text(json.dumps(content, indent=2) + "\n")
+    (target / "generation_config.json").write_text('{"bos_token_id": 0, "eos_token_id": 1}\n')
+    write(name, model, results)
+
+
 def main() -> None:
     tokenizer = make_tokenizer()
     if len(sys.argv) == 1:
         shutil.rmtree(folder / "tokenizer", ignore_errors=True)
         tokenizer.save_pretrained(folder / "tokenizer")
-    for name in sys.argv[1:] or [*decoder_models, *published, *packed_models, "gpt-oss"]:
-        makers = {"gpt-oss": make_gpt_oss} | dict.fromkeys(packed_models, make_packed) | dict.fromkeys(published, make_published)
+    for name in sys.argv[1:] or [*decoder_models, *published, *packed_models, *coded_models, "gpt-oss"]:
+        makers = {"gpt-oss": make_gpt_oss} | dict.fromkeys(packed_models, make_packed) | dict.fromkeys(coded_models, make_coded) | dict.fromkeys(published, make_published)
         make = makers.get(name, make_decoder)
         make(name, tokenizer)
 

@@ -277,13 +277,13 @@ describe('packed checkpoints', () => {
 
   it.each<[string, (content: Buffer) => void, string]>([
     [
-      'inputs in activation order',
+      'a group that there is not',
       (content) => {
-        const groups = Int32Array.from({ length: 64 }, (_, index) => (index === 63 ? 0 : index >> 5));
+        const groups = Int32Array.from({ length: 64 }, (_, index) => (index === 63 ? 2 : index >> 5));
         const usual = Int32Array.from({ length: 64 }, (_, index) => index >> 5);
         Buffer.from(groups.buffer).copy(content, content.indexOf(Buffer.from(usual.buffer)));
       },
-      'g_idx orders inputs by activation, which is not converted',
+      'g_idx puts input 63 into group 2 of 2',
     ],
     [
       'missing scales',
@@ -578,12 +578,8 @@ describe('a checkpoint that cannot be converted', () => {
           { quantization_config: { quant_method: 'bitsandbytes', load_in_4bit: true } },
           'its quantization bitsandbytes is not converted; the model in bf16 or fp16, its GGUF file, AWQ or GPTQ are',
         ],
-        [{ quantization_config: { quant_method: 'fp8' } }, 'its quantization fp8 is not converted'],
-        [{ quantization_config: { quant_method: 'gptq', bits: 8 } }, 'its gptq quantization of 8 bits'],
-        [
-          { quantization_config: { quant_method: 'gptq', bits: 4, group_size: 32, desc_act: true } },
-          'its gptq quantization in activation order (desc_act)',
-        ],
+        [{ quantization_config: { quant_method: 'fp8', weight_block_size: [128] } }, 'its weight_block_size is [128]'],
+        [{ quantization_config: { quant_method: 'gptq', bits: 3 } }, 'its gptq quantization of 3 bits'],
         [{ quantization_config: { quant_method: 'awq', bits: 4, version: 'gemv' } }, 'its awq layout gemv'],
         [{ quantization_config: { quant_method: 'gptq', bits: 4, group_size: 48 } }, 'its gptq group size 48'],
       ] as [object, string][]

@@ -17,7 +17,6 @@ import { converterVersions } from './converter-versions.js';
 import { configJson } from './decoder/config-json.js';
 import { checkContext } from './decoder/context-limit.js';
 import type { DecoderPurpose } from './decoder/decoder-purpose.js';
-import type { LinearFormat } from './decoder/linear-layer.js';
 import { canShareTable } from './decoder/shared-table.js';
 import { SourceDecoder } from './decoder/source-decoder.js';
 import { OutputFolder } from './output-folder.js';
@@ -29,18 +28,15 @@ import { poolingOptionNames, readPoolingOptions } from './sentence/pooling-optio
 import { fitTokenizer } from './tokenizer/fit-tokenizer.js';
 
 const tokenizerFile = 'tokenizer.json';
-/** Keeps every value of MXFP4. */
-const mxfp4Format: LinearFormat = { kind: 'blocks', bits: 8, blockSize: 32 };
-const expertPattern = /\.expert_(?:gate|up|down)$/;
 /** Copied as they are, if they exist. */
 const textFiles = ['tokenizer_config.json', 'special_tokens_map.json', 'chat_template.jinja', 'chat_template.json'];
 
 /**
  * A decoder of the hubs → installed model: `config.json`, `tokenizer.json`, and `model.safetensors` or the shards of
- * `model.safetensors.index.json`, in float32, float16 or bfloat16, packed in 4 bits by AWQ or GPTQ, or with experts in
- * MXFP4.
+ * `model.safetensors.index.json`, in float32, float16 or bfloat16, or in the forms that `findCodedWeight` knows.
  *
- * Options: `weights` is `stored` (default: float32, packed layers as they are, MXFP4 as `int8` with the same values), or `int4`, `int8`, `int8-channel` or
+ * Options: `weights` is `stored` (default: float32, packed layers of 4 bits as they are, other codes with scales as `int8`
+ * where that holds every value), or `int4`, `int8`, `int8-channel` or
  * `float32` as of GGUF files. `headWeights` is the same for the output layer; its default is `int8` if the others are
  * `int4`. `blockSize`, `layout` and `contextLength` are those of GGUF files.
  *
@@ -69,8 +65,7 @@ export async function convertSafetensors(request: ConversionRequest): Promise<Co
       await output.writing(async () => {
         await writeTextFiles({ files, output, checkpoint, decoder }, pooling.purpose);
         const { linear, head, embedding } = formats;
-        const keepsMxfp4 = formats.isStored && checkpoint.hasMxfp4;
-        const formatOf = (layer: string) => (keepsMxfp4 && expertPattern.test(layer) ? mxfp4Format : linear);
+        const formatOf = (layer: string) => (formats.isStored ? decoder.keptFormat(layer) : null) ?? linear;
         const { shape } = decoder;
         // Blocks hold rounded values here.
         const sharesTable = canShareTable(shape, { head, embedding, keepsValues: false });

@@ -49,7 +49,7 @@ export async function describeSafetensors(
   const poolingModel = await describeHubPoolingModel(files, { where, choice });
   const checkpoint = await HubCheckpoint.open(files, poolingModel?.purpose);
   try {
-    const { config, hasMxfp4 } = checkpoint;
+    const { config } = checkpoint;
     const { shape } = SourceDecoder.open(checkpoint.source, undefined, poolingModel?.purpose);
     fitTokenizer(await readJsonObject(files, tokenizerFile), shape.vocabularySize);
     const stored = checkpoint.stored();
@@ -62,9 +62,9 @@ export async function describeSafetensors(
       stored: stored.types.join(', '),
       formats: {
         layers: countFormats([
-          { format: { kind: 'float32' }, values: sizes.layerValues - stored.packed },
-          // The values of MXFP4 need 8 bits.
-          { format: linearFormat(hasMxfp4 ? 'int8' : 'int4', defaultBlockSize), values: stored.packed },
+          { format: { kind: 'float32' }, values: sizes.layerValues - stored.packed - stored.kept },
+          { format: linearFormat('int4', defaultBlockSize), values: stored.packed },
+          { format: linearFormat('int8', defaultBlockSize), values: stored.kept },
         ]),
         head: { kind: 'float32' },
         embedding: 'float32',

@@ -18,6 +18,13 @@ export interface DecoderSource {
   readonly headOrder?: 'grouped' | 'tiled';
 }
 
+/** Blocks of 8 bits that hold every value of a tensor. */
+export interface KeptBlocks {
+  size: 16 | 32 | 64 | 128;
+  /** Returns in each row the codes around zero, then the scales of its blocks. */
+  rows(from: number, to: number): Promise<Float32Array>;
+}
+
 /** The two values of a rotary pair stand side by side, or in the two halves of a head. */
 export type RotaryPairs = 'adjacent' | 'halves';
 
@@ -28,6 +35,7 @@ export interface SourceTensor {
   rows(from: number, to: number): Promise<Float32Array>;
   /** Its blocks with offsets, of `size` values, as `WeightSource.blockRows` has them. */
   readonly offsetBlocks?: { readonly size: number; rows(from: number, to: number): Promise<Float32Array> };
+  readonly keptBlocks?: KeptBlocks;
   /** Where it is stored, for messages; absent: in the source, under its GGUF name. */
   readonly origin?: { fileName: string; name: string };
   /** A linear layer in 4 bits that the graph keeps as they are. */

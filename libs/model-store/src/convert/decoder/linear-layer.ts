@@ -4,7 +4,7 @@ import { encodeFloat16Array } from '#common';
 import { blocksPerRow, quantizeRows, type BlockFormat } from './quantize-blocks.js';
 import { emitChannels } from './channel-linear.js';
 import { CodesWithScales } from './codes-with-scales.js';
-import { emitBlockSums, offsetBlockPieces } from './offset-blocks.js';
+import { emitBlockSums, keptBlockPieces } from './offset-blocks.js';
 import { accuracyLevel, emitPacked } from './packed-linear.js';
 import { inputBands, type LinearLayer, rowPieces } from './row-pieces.js';
 import type { WeightSource } from './weight-source.js';
@@ -21,6 +21,8 @@ export type LinearFormat =
 export interface StoredBlocks extends BlockFormat {
   /** Keeps the blocks of the source, which have an offset beside their scale. */
   hasOffset?: true;
+  /** Keeps the blocks of the source, which have a scale only. */
+  keepsCodes?: true;
 }
 
 /** Returns the narrowest format that holds the values of all: the same, or one that none of them needs alone. */
@@ -29,7 +31,8 @@ export function widestFormat(formats: readonly LinearFormat[]): LinearFormat {
   if (first === undefined) throw new Error('There are no formats.');
   if (others.every((other) => isDeepStrictEqual(other, first))) return first;
   const blocks = formats.flatMap((format) => (format.kind === 'blocks' ? [format.blockSize] : []));
-  if (blocks.length < formats.length) return { kind: 'float32' };
+  const keepsCodes = formats.some((format) => format.kind === 'blocks' && format.keepsCodes);
+  if (blocks.length < formats.length || keepsCodes) return { kind: 'float32' };
   return { kind: 'blocks', bits: 8, blockSize: Math.min(...blocks) as BlockFormat['blockSize'] };
 }
 
@@ -89,7 +92,7 @@ export function addBlocks(
 ): BlockWeights {
   const { name, inputs, outputs } = layer;
   const blocks = blocksPerRow(inputs, format);
-  const pieces = format.hasOffset ? offsetBlockPieces : blockPieces;
+  const pieces = format.hasOffset || format.keepsCodes ? keptBlockPieces : blockPieces;
   const content = new CodesWithScales(name, () => pieces(weights, format, layer));
   const blockBytes = (format.blockSize * format.bits) / 8;
   const codes = builder.weight(`${name}.codes`, 'uint8', [outputs, blocks, blockBytes], content.codes);

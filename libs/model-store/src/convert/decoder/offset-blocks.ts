@@ -22,35 +22,38 @@ function sumBlocks(builder: GraphBuilder, blocks: ValueName): ValueName {
   return builder.node('ReduceSum', [blocks, builder.integers([-1])], { keepdims: 0 });
 }
 
-/** Yields the codes of a layer and returns its scales, `[outputs, blocks]`, and offsets, `[blocks, outputs]`. */
-export async function* offsetBlockPieces(
+/**
+ * Yields the codes of a layer that its source has in blocks. Returns their scales, `[outputs, blocks]`, and offsets if they
+ * have any, `[blocks, outputs]`.
+ */
+export async function* keptBlockPieces(
   weights: WeightSource,
-  format: BlockFormat,
+  format: BlockFormat & { hasOffset?: true },
   layer: LinearLayer,
 ): AsyncGenerator<Uint8Array, readonly Float32Array[]> {
   const { name, inputs, outputs } = layer;
   const blocks = blocksPerRow(inputs, format);
   const scales = new Float32Array(outputs * blocks);
-  const offsets = new Float32Array(blocks * outputs);
+  const offsets = new Float32Array(format.hasOffset ? blocks * outputs : 0);
   const read = (from: number, to: number) => {
     if (!weights.blockRows) throw new Error(`${name} has no blocks to keep.`);
     return weights.blockRows(name, from, to);
   };
   for await (const { from, values } of rowPieces(weights, layer, read)) {
-    const length = inputs + 2 * blocks;
+    const length = inputs + (format.hasOffset ? 2 : 1) * blocks;
     const rows = values.length / length;
     const codes = new Uint8Array((rows * inputs * format.bits) / 8);
     for (let row = 0; row < rows; row++) {
       const start = row * length;
       packCodes(values.subarray(start, start + inputs), format.bits, codes, (row * inputs * format.bits) / 8);
       scales.set(values.subarray(start + inputs, start + inputs + blocks), (from + row) * blocks);
-      for (let block = 0; block < blocks; block++) {
+      for (let block = 0; format.hasOffset && block < blocks; block++) {
         offsets[block * outputs + from + row] = values[start + inputs + blocks + block] as number;
       }
     }
     yield codes;
   }
-  return [scales, offsets];
+  return format.hasOffset ? [scales, offsets] : [scales];
 }
 
 /** Writes codes around zero as those of the kernel, which are positive. */

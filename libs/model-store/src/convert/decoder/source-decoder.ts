@@ -5,6 +5,7 @@ import type { DecoderShape } from './decoder-shape.js';
 import type { DecoderSource, SourceTensor } from './decoder-source.js';
 import { groupedRows } from './grouped-rows.js';
 import { halfSplitRows } from './half-split-rows.js';
+import type { LinearFormat } from './linear-layer.js';
 import type { PackedLayer } from './packed-layer.js';
 import { readDecoderShape } from './read-shape.js';
 import { TensorSlices } from './tensor-slices.js';
@@ -50,9 +51,17 @@ export class SourceDecoder implements WeightSource {
 
   blockRows(name: string, from: number, to: number): Promise<Float32Array> {
     const { tensor, columns } = this.slices.find(name);
-    const { offsetBlocks: blocks } = this.tensor(tensor);
-    if (!blocks) throw new Error(`${name} has no blocks with offsets.`);
-    return this.orderedRows(name, blocks, columns + (2 * columns) / blocks.size, [from, to]);
+    const { offsetBlocks, keptBlocks } = this.tensor(tensor);
+    const blocks = offsetBlocks ?? keptBlocks;
+    if (!blocks) throw new Error(`${name} has no blocks to keep.`);
+    const numbers = offsetBlocks ? 2 : 1;
+    return this.orderedRows(name, blocks, columns + (numbers * columns) / blocks.size, [from, to]);
+  }
+
+  /** Returns the format that holds every value of a weight that the source has in codes; null for another. */
+  keptFormat(name: string): LinearFormat | null {
+    const { keptBlocks } = this.tensor(this.slices.find(name).tensor);
+    return keptBlocks ? { kind: 'blocks', bits: 8, blockSize: keptBlocks.size, keepsCodes: true } : null;
   }
 
   private async orderedRows(

@@ -6,7 +6,7 @@ export interface WeightSource {
   rows(name: string, from: number, to: number): Promise<Float32Array>;
   /**
    * Returns rows `[from, to)` of a matrix whose stored blocks the graph keeps: in each row the codes around zero, then the
-   * scales of its blocks, then their offsets. A value is `code * scale + offset`.
+   * scales of its blocks, then their offsets if they have any. A value is `code * scale + offset`.
    */
   blockRows?(name: string, from: number, to: number): Promise<Float32Array>;
   /** Returns a whole vector: a norm's gain or a bias. */

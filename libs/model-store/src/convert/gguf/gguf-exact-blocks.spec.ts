@@ -10,7 +10,7 @@ import { tinyDecoder } from '#test/tiny-models/tiny-shapes';
 import { decodeNode, memoryAccess, readOnnxModel } from '../../onnx/index.js';
 import type { ConversionOptions } from '../conversion.js';
 import { convertGguf } from '../gguf.converter.js';
-import { offsetBlockPieces } from '../decoder/offset-blocks.js';
+import { keptBlockPieces } from '../decoder/offset-blocks.js';
 import { widestFormat } from '../decoder/linear-layer.js';
 import { quantizeRows, type BlockFormat } from '../decoder/quantize-blocks.js';
 import { dequantize } from './gguf-dequantize.js';
@@ -229,7 +229,7 @@ describe('quantizeRows', () => {
   });
 });
 
-describe('offsetBlockPieces', () => {
+describe('keptBlockPieces', () => {
   it.each(typeCases.filter(([, { hasOffset }]) => hasOffset))(
     'keeps every value of %s in %j',
     async (_, format, type) => {
@@ -237,7 +237,7 @@ describe('offsetBlockPieces', () => {
       const bytes = Uint8Array.from(randomBlocks('offset', type, inputs * outputs));
       const blockRows = () => Promise.resolve(readOffsetRows(type, bytes, inputs));
       const weights = { rows: blockRows, vector: blockRows, blockRows };
-      const pieces = offsetBlockPieces(weights, format, { name: 'layer', inputs, outputs });
+      const pieces = keptBlockPieces(weights, format, { name: 'layer', inputs, outputs });
       const { value: codes } = await pieces.next();
       const { value: numbers } = await pieces.next();
       const [scales, offsets] = numbers as Float32Array[];

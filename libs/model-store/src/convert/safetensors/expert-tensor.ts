@@ -1,4 +1,4 @@
-import type { SourceTensor } from '../decoder/decoder-source.js';
+import type { KeptBlocks, SourceTensor } from '../decoder/decoder-source.js';
 import { invalidFile } from '../invalid-file.js';
 import { readFloats } from './safetensors-values.js';
 import type { StoredTensor } from './safetensors-weights.js';
@@ -7,6 +7,7 @@ import type { StoredTensor } from './safetensors-weights.js';
 export class ExpertTensor implements SourceTensor {
   readonly dimensions: readonly number[];
   readonly origin: SourceTensor['origin'];
+  readonly keptBlocks?: KeptBlocks;
   private readonly rowsEach: number;
 
   constructor(private readonly experts: readonly SourceTensor[]) {
@@ -18,16 +19,28 @@ export class ExpertTensor implements SourceTensor {
     this.dimensions = [columns, rows, experts.length];
     this.origin = first?.origin;
     this.rowsEach = rows;
+    const size = first?.keptBlocks?.size;
+    if (size === undefined || experts.some(({ keptBlocks }) => keptBlocks?.size !== size)) return;
+    const length = columns + columns / size;
+    this.keptBlocks = { size, rows: (from, to) => this.joined(from, to, length, (expert) => expert?.keptBlocks) };
   }
 
-  async rows(from: number, to: number): Promise<Float32Array> {
-    const [columns = 0] = this.dimensions;
+  rows(from: number, to: number): Promise<Float32Array> {
+    return this.joined(from, to, this.dimensions[0] ?? 0, (expert) => expert);
+  }
+
+  private async joined(
+    from: number,
+    to: number,
+    columns: number,
+    sourceOf: (expert?: SourceTensor) => Pick<SourceTensor, 'rows'> | undefined,
+  ): Promise<Float32Array> {
     const result = new Float32Array((to - from) * columns);
     for (let row = from; row < to;) {
       const expert = Math.floor(row / this.rowsEach);
       const start = expert * this.rowsEach;
       const end = Math.min(to, start + this.rowsEach);
-      const values = await this.experts[expert]?.rows(row - start, end - start);
+      const values = await sourceOf(this.experts[expert])?.rows(row - start, end - start);
       if (values) result.set(values, (row - from) * columns);
       row = end;
     }

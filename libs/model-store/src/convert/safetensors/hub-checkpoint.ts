@@ -6,14 +6,14 @@ import { findPoolingArchitecture } from './pooling-architectures.js';
 import { HubConfig } from './hub-config.js';
 import { HubParameters, readSettings } from './hub-parameters.js';
 import { type ModelFiles, readJsonObject } from './model-files.js';
-import { codesPerWord, type PackedLayout, readPackedLayout } from './packed-layouts.js';
 import { PackedTensor } from './packed-tensor.js';
+import { type Quantization, readQuantization } from './quantization.js';
 import { ExpertTensor, SlicedExperts } from './expert-tensor.js';
 import { FloatTensor } from './float-tensor.js';
 import { type RowFactors, scaledTensor } from './scaled-tensor.js';
 import { Mxfp4Experts, TransposedExperts, type Turn, TurnVectors } from './stacked-experts.js';
-import type { SafetensorsEntry } from './safetensors-header.js';
 import { SafetensorsWeights, type StoredTensor } from './safetensors-weights.js';
+import { activationTensors, findCodedWeight, weightForm } from './weight-forms.js';
 
 /** Prefixes of the modules of a decoder: with its output layer, without, and in a model that sees. */
 const prefixes = ['model.', '', 'language_model.model.', 'model.language_model.'];
@@ -27,8 +27,6 @@ const outerModules: Readonly<Record<string, string>> = { token_embd: 'embed_toke
 const uncountedTensors =
   /(?:rotary_emb\.inv_freq|\.masked_bias)$|^(?:model\.)?(?:vision_tower|vision_model|visual|multi_modal_projector|mtp)\./;
 
-const floatTypes: ReadonlySet<string> = new Set(['F32', 'F16', 'BF16']);
-
 /** A decoder in the layout of the hubs: `config.json` and safetensors. */
 export class HubCheckpoint {
   private constructor(
@@ -37,8 +35,8 @@ export class HubCheckpoint {
     /** The part that describes the decoder. */
     readonly config: HubConfig,
     readonly source: DecoderSource,
-    /** Packed 4-bit weights; null if all are floats. */
-    readonly packed: PackedLayout | null,
+    /** Weights that are no plain floats; null if all are. */
+    readonly quantization: Quantization | null,
     readonly weights: SafetensorsWeights,
     /** Names of stored tensors that the decoder does not need. */
     private readonly unused: ReadonlySet<string>,
@@ -48,12 +46,15 @@ export class HubCheckpoint {
   static async open(files: ModelFiles, purpose: DecoderPurpose = 'text'): Promise<HubCheckpoint> {
     const whole = new HubConfig(await readJsonObject(files, 'config.json'));
     const hub = purpose === 'text' ? findHubArchitecture(whole) : findPoolingArchitecture(whole);
-    const packed = readPackedLayout(whole, { takesMxfp4: hub.stackedExperts !== undefined });
+    const quantization = readQuantization(whole, { takesMxfp4: hub.stackedExperts !== undefined });
     const config = decoderConfig(whole, hub);
     const { values, factors } = readSettings(config, hub);
     const weights = await SafetensorsWeights.open(files);
     try {
-      const reader = new CheckpointTensors(weights.tensors, hub, { packed, factors: hub.factors?.(config) ?? {} });
+      const reader = new CheckpointTensors(weights.tensors, hub, {
+        quantization,
+        factors: hub.factors?.(config) ?? {},
+      });
       const tensors = reader.translate({
         layers: Number(values.get('block_count')),
         kinds: layerKinds(config, hub),
@@ -71,7 +72,7 @@ export class HubCheckpoint {
         rotaryPairs: hub.adjacentPairs ? 'adjacent' : 'halves',
         headOrder: hub.groupedHeads ? 'grouped' : 'tiled',
       };
-      return new HubCheckpoint(whole, config, source, packed, weights, reader.unread);
+      return new HubCheckpoint(whole, config, source, quantization, weights, reader.unread);
     } catch (error) {
       await weights.close();
       throw error;
@@ -85,42 +86,32 @@ export class HubCheckpoint {
     }
   }
 
-  /** True if experts are stored in MXFP4. */
-  get hasMxfp4(): boolean {
-    return [...this.source.tensors.values()].some((tensor) => tensor instanceof Mxfp4Experts);
-  }
-
   /**
-   * Number of weights and of those in 4 bits, and the types of the matrices by share, the largest first: `BF16, F32`.
+   * Number of weights, of those in packed codes of 4 bits and of those in blocks of 8 bits that the graph keeps, and the
+   * types of the matrices by share, the largest first: `BF16, F32`.
    */
-  stored(): { parameters: number; packed: number; types: string[] } {
+  stored(): { parameters: number; packed: number; kept: number; types: string[] } {
+    const count = { parameters: 0, packed: 0, kept: 0 };
+    for (const tensor of this.source.tensors.values()) {
+      if (tensor.origin === undefined) continue;
+      const values = tensor.dimensions.reduce((product, size) => product * size, 1);
+      count.parameters += values;
+      const keeps = tensor instanceof PackedTensor ? tensor.keeps : tensor.keptBlocks && 'blocks';
+      if (keeps === 'packed') count.packed += values;
+      if (keeps === 'blocks') count.kept += values;
+    }
     const bytes = new Map<string, number>();
-    let parameters = 0;
-    let packed = 0;
     for (const { entry } of this.weights.tensors.values()) {
-      if (this.unused.has(entry.name)) continue;
-      const codes = codesOf(entry);
-      if (codes === null && !floatTypes.has(entry.dtype)) continue;
-      const count = entry.shape.reduce((product, size) => product * size, codes?.perValue ?? 1);
-      parameters += count;
-      if (codes !== null) packed += count;
-      const type =
-        codes === null ? entry.dtype : (codes.kind ?? `${this.packed?.kind.toUpperCase() ?? 'packed'} 4-bit`);
-      if (entry.shape.length > 1) bytes.set(type, (bytes.get(type) ?? 0) + entry.bytes);
+      const form = this.unused.has(entry.name) ? null : weightForm(entry, this.quantization);
+      if (form !== null && entry.shape.length > 1) bytes.set(form, (bytes.get(form) ?? 0) + entry.bytes);
     }
     const types = [...bytes.entries()].sort(([, left], [, right]) => right - left).map(([type]) => type);
-    return { parameters, packed, types };
+    return { ...count, types };
   }
 
   close(): Promise<void> {
     return this.weights.close();
   }
-}
-
-/** How many codes of 4 bits a value of the tensor holds; null for another. */
-function codesOf({ name, dtype }: SafetensorsEntry): { perValue: number; kind?: string } | null {
-  if (name.endsWith('.qweight')) return { perValue: codesPerWord };
-  return name.endsWith('_blocks') && dtype === 'U8' ? { perValue: 2, kind: 'MXFP4' } : null;
 }
 
 function constantTensor(values: Float32Array): SourceTensor {
@@ -203,7 +194,7 @@ class CheckpointTensors {
   constructor(
     private readonly stored: ReadonlyMap<string, StoredTensor>,
     private readonly hub: HubArchitecture,
-    private readonly content: { packed: PackedLayout | null; factors: Readonly<Record<string, RowFactors>> },
+    private readonly content: { quantization: Quantization | null; factors: Readonly<Record<string, RowFactors>> },
   ) {
     this.prefix = prefixes.find((each) => stored.has(each + embedding)) ?? 'model.';
     this.head = heads.find((each) => stored.has(`${each}.weight`)) ?? 'lm_head';
@@ -300,21 +291,16 @@ class CheckpointTensors {
   }
 
   private matrix(module: string, change?: (value: number) => number): SourceTensor {
-    const codes = this.content.packed === null ? undefined : this.take(`${module}.qweight`);
-    return codes ? this.packedTensor(module, codes) : new FloatTensor(this.require(`${module}.weight`), change);
+    const { quantization } = this.content;
+    const coded = quantization && findCodedWeight(this, module, quantization);
+    return coded ?? new FloatTensor(this.require(`${module}.weight`), change);
   }
 
-  private packedTensor(module: string, codes: StoredTensor): SourceTensor {
-    const [zeros, scales] = [this.require(`${module}.qzeros`), this.require(`${module}.scales`)];
-    return new PackedTensor(this.content.packed as PackedLayout, {
-      codes,
-      zeros,
-      scales,
-      groups: this.take(`${module}.g_idx`),
-    });
+  typeOf(name: string): string | undefined {
+    return this.stored.get(name)?.entry.dtype;
   }
 
-  private require(name: string): StoredTensor {
+  require(name: string): StoredTensor {
     const found = this.take(name);
     if (found) return found;
     const shards = new Set([...this.stored.values()].map(({ file }) => file.name));
@@ -322,7 +308,7 @@ class CheckpointTensors {
     throw invalidFile(shards.size > 1 ? 'model.safetensors.index.json' : first, `it has no tensor ${name}`);
   }
 
-  private take(name: string): StoredTensor | undefined {
+  take(name: string): StoredTensor | undefined {
     this.unread.delete(name);
     return this.stored.get(name);
   }
@@ -335,7 +321,10 @@ class CheckpointTensors {
     const start = `${this.prefix}layers.`;
     const layerOf = (name: string) => (name.startsWith(start) ? Number.parseInt(name.slice(start.length)) : -1);
     const isUncounted = (name: string) =>
-      uncountedTensors.test(name) || this.hub.unneeded?.test(name) === true || layerOf(name) >= firstAhead;
+      uncountedTensors.test(name) ||
+      (this.content.quantization !== null && activationTensors.test(name)) ||
+      this.hub.unneeded?.test(name) === true ||
+      layerOf(name) >= firstAhead;
     const unread = [...this.unread].filter((name) => !isUncounted(name));
     const [first] = unread;
     if (first === undefined) return;

@@ -109,7 +109,8 @@ describe('readSafetensorsHeader', () => {
       Buffer.from(Uint16Array.of(0x7f80, 0).buffer),
       'value 0 of a at byte 63 is Infinity, not a number',
     ],
-    ['fp8', 'F8_E4M3', Buffer.from([1, 2]), 'a is of type F8_E4M3, which is not read'],
+    ['fp8 with a wide exponent', 'F8_E5M2', Buffer.from([1, 2]), 'a is of type F8_E5M2, which is not read'],
+    ['fp8 that is no number', 'F8_E4M3', Buffer.from([1, 0xff]), 'value 1 of a at byte 67 is NaN, not a number'],
   ])('names file and tensor for weights of %s', async (_, dtype, bytes, reason) => {
     const refused = withFile(safetensorsFile({ a: { dtype, shape: [2], bytes } }), async (file) => {
       const [tensor] = (await readSafetensorsHeader(file)).values();

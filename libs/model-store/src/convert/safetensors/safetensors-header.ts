@@ -26,6 +26,7 @@ const bytesOf: Record<string, number> = {
   U16: 2,
   F8_E4M3: 1,
   F8_E5M2: 1,
+  F8_E8M0: 1,
   I8: 1,
   U8: 1,
   BOOL: 1,

@@ -1,6 +1,6 @@
-import type { SourceTensor } from '../decoder/decoder-source.js';
+import type { KeptBlocks, SourceTensor } from '../decoder/decoder-source.js';
 import { invalidFile } from '../invalid-file.js';
-import { readBytes, readFloats } from './safetensors-values.js';
+import { float4Levels, readBytes, readFloats } from './safetensors-values.js';
 import type { StoredTensor } from './safetensors-weights.js';
 
 /*
@@ -78,9 +78,6 @@ export class TransposedExperts implements SourceTensor {
   }
 }
 
-/** Of the lower three bits of a code; the highest is the sign. */
-const magnitudes = [0, 0.5, 1, 1.5, 2, 3, 4, 6];
-const levels = Float32Array.from([...magnitudes, ...magnitudes.map((value) => -value)]);
 const blockValues = 32;
 const blockBytes = 16;
 /** Exponent of the scale that the byte 0 stands for. */
@@ -94,6 +91,7 @@ const noNumber = 255;
 export class Mxfp4Experts implements SourceTensor {
   readonly dimensions: readonly number[];
   readonly origin: { fileName: string; name: string };
+  readonly keptBlocks: KeptBlocks;
 
   constructor(
     private readonly blocks: StoredTensor,
@@ -116,9 +114,31 @@ export class Mxfp4Experts implements SourceTensor {
     }
     this.dimensions = [perRow * blockValues, outputs / turn.step, experts];
     this.origin = { fileName: file.name, name: entry.name };
+    this.keptBlocks = { size: blockValues, rows: (from, to) => this.blockRows(from, to) };
   }
 
   async rows(from: number, to: number): Promise<Float32Array> {
+    const { levels, scales } = await this.read(from, to);
+    return levels.map((level, index) => level * (scales[Math.floor(index / blockValues)] as number));
+  }
+
+  /** Levels are halves, so the codes are twice the level. */
+  private async blockRows(from: number, to: number): Promise<Float32Array> {
+    const { levels, scales } = await this.read(from, to);
+    const [inputs = 0] = this.dimensions;
+    const perRow = inputs / blockValues;
+    const length = inputs + perRow;
+    const result = new Float32Array((to - from) * length);
+    levels.forEach((level, index) => {
+      result[Math.floor(index / inputs) * length + (index % inputs)] = 2 * level;
+    });
+    scales.forEach((scale, index) => {
+      result[Math.floor(index / perRow) * length + inputs + (index % perRow)] = scale / 2;
+    });
+    return result;
+  }
+
+  private async read(from: number, to: number): Promise<{ levels: Float32Array; scales: Float32Array }> {
     const { first, step } = this.turn;
     const [inputs = 0] = this.dimensions;
     const perRow = inputs / blockValues;
@@ -131,20 +151,21 @@ export class Mxfp4Experts implements SourceTensor {
     );
     const exponents = await readBytes(this.scales.file, this.scales.entry, stored.first, stored.count);
     this.requireNumbers(exponents, stored.first);
-    const values = new Float32Array((to - from) * inputs);
+    const levels = new Float32Array((to - from) * inputs);
+    const scales = new Float32Array((to - from) * perRow);
     for (let row = 0; row < to - from; row++) {
       for (let block = 0; block < perRow; block++) {
         const source = (row * step + first) * perRow + block;
-        const scale = 2 ** ((exponents[source] as number) + lowestExponent);
+        scales[row * perRow + block] = 2 ** ((exponents[source] as number) + lowestExponent);
         const target = row * inputs + block * blockValues;
         for (let index = 0; index < blockBytes; index++) {
           const byte = codes[source * blockBytes + index] as number;
-          values[target + 2 * index] = (levels[byte & 15] as number) * scale;
-          values[target + 2 * index + 1] = (levels[byte >> 4] as number) * scale;
+          levels[target + 2 * index] = float4Levels[byte & 15] as number;
+          levels[target + 2 * index + 1] = float4Levels[byte >> 4] as number;
         }
       }
     }
-    return values;
+    return { levels, scales };
   }
 
   private requireNumbers(exponents: Uint8Array, first: number): void {
