@@ -40,6 +40,8 @@ export const architecturesWithStates = [
   'granite-h',
   'granite-h-moe',
   'falcon-h1',
+  'nemotron-h',
+  'nemotron-h-moe',
 ];
 
 /** Models that cache latents in place of keys and values. */

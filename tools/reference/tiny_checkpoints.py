@@ -395,7 +395,24 @@ def mla_yarn(scale, fast=32):
                 type="yarn")  # fmt: skip
 
 
+nemotron = dict(
+    sizes, architectures=["NemotronHForCausalLM"], model_type="nemotron_h", attention_bias=False, attention_dropout=0.0,
+    chunk_size=16, conv_kernel=4, expand=2, head_dim=16, hidden_dropout=0.0, layer_norm_epsilon=1e-05, mamba_head_dim=16,
+    mamba_hidden_act="silu", mamba_num_heads=4, mamba_proj_bias=False, mlp_bias=False, mlp_hidden_act="relu2", n_groups=2,
+    num_logits_to_keep=1, rescale_prenorm_residual=True, residual_in_fp32=False, ssm_state_size=8, tie_word_embeddings=False,
+    time_step_floor=0.0001, time_step_max=0.1, time_step_min=0.001, use_bias=False, use_conv_bias=True, use_mamba_kernels=True,
+)  # fmt: skip
+nemotron3 = dict(
+    nemotron, moe_intermediate_size=16, moe_shared_expert_intermediate_size=24, n_group=1, n_routed_experts=6,
+    n_shared_experts=1, norm_eps=1e-05, norm_topk_prob=True, num_experts_per_tok=3, routed_scaling_factor=2.5,
+    sliding_window=None, topk_group=1,
+)  # fmt: skip
+
+
 published = {
+    "nemotron-h": dict(nemotron, hybrid_override_pattern="M-M*-", num_hidden_layers=5),
+    "nemotron3": dict(nemotron3, hybrid_override_pattern="MEM*E", num_hidden_layers=5, time_step_min=0.5),
+    "nemotron3-latent": dict(nemotron3, hybrid_override_pattern="ME*E", num_hidden_layers=4, moe_latent_size=12),
     "deepseek-v2-lite": dict(
         deepseek, architectures=["DeepseekV2ForCausalLM"], model_type="deepseek_v2", n_group=1, n_shared_experts=2,
         norm_topk_prob=False, q_lora_rank=None, rope_scaling=mla_yarn(0.707), routed_scaling_factor=1.0,

@@ -68,6 +68,15 @@ FALCON = dict(
     ssm_out_multiplier=0.8,
 )  # fmt: skip
 
+NEMOTRON = dict(
+    head_dim=16, ssm_state_size=8, mamba_num_heads=4, mamba_head_dim=16, n_groups=2, conv_kernel=4, expand=2, time_step_min=1e-9,
+    num_hidden_layers=None,
+)  # fmt: skip
+NEMOTRON_KEYS = {
+    "attention.layer_norm_rms_epsilon": 1e-5, "ssm.conv_kernel": 4, "ssm.state_size": 8, "ssm.group_count": 2,
+    "ssm.time_step_rank": 4, "ssm.inner_size": 64,
+}  # fmt: skip
+
 MLA = dict(
     num_key_value_heads=HEADS, kv_lora_rank=16, qk_nope_head_dim=8, qk_rope_head_dim=4, head_dim=4, v_head_dim=12,
     n_routed_experts=8, num_experts_per_tok=3, moe_intermediate_size=16, rms_norm_eps=1e-6,
@@ -202,6 +211,18 @@ CASES = [
         **MLA, q_lora_rank=24, n_shared_experts=1, routed_scaling_factor=1.8, rope_parameters=rope(base=1e6))), layers=3,
          keys={**MLA_KEYS, **APART, "attention.q_lora_rank": 24, "expert_shared_count": 1, "expert_weights_scale": 1.8,
                "expert_weights_norm": True, "expert_gating_func": 2, "nextn_predict_layers": 1}, ahead=1),
+    # Files list heads and sizes per layer, 0 where a layer is something else.
+    case("nemotron-h", "nemotron_h", ("NemotronH", dict(
+        **NEMOTRON, layers_block_type=["linear_attention", "mlp", "linear_attention", "full_attention", "mlp"])), layers=5,
+         keys={**NEMOTRON_KEYS, "attention.head_count_kv": [0, 0, 0, 2, 0], "feed_forward_length": [0, 48, 0, 0, 48]}),
+    case("nemotron-h-moe", "nemotron_h_moe", ("NemotronH", dict(
+        **NEMOTRON, layers_block_type=["linear_attention", "moe", "full_attention", "linear_attention", "moe"],
+        n_routed_experts=6, num_experts_per_tok=3, moe_intermediate_size=16, moe_shared_expert_intermediate_size=24,
+        moe_latent_size=12, routed_scaling_factor=2.5)), layers=5,
+         keys={**NEMOTRON_KEYS, "attention.head_count_kv": [0, 0, 2, 0, 0], "feed_forward_length": [0, 16, 0, 0, 16],
+               "expert_count": 6, "expert_used_count": 3, "expert_feed_forward_length": 16, "expert_shared_count": 1,
+               "expert_shared_feed_forward_length": 24, "expert_weights_norm": True, "expert_weights_scale": 2.5,
+               "moe_latent_size": 12}),
     case("lfm2", "lfm2", ("Lfm2", dict(
         full_attn_idxs=[1, 4], conv_L_cache=3, block_multiple_of=8, tie_word_embeddings=True,
         rope_parameters=rope(base=1e6))), layers=5),
@@ -327,7 +348,8 @@ def write(path, entry, config, model):
     writer.add_embedding_length(config.hidden_size)
     # Layers that guess further tokens count too, and have tensors that are not computed.
     writer.add_block_count(config.num_hidden_layers + entry.get("ahead", 0))
-    writer.add_feed_forward_length(feed_forward_length(config))
+    if "feed_forward_length" not in entry["keys"]:
+        writer.add_feed_forward_length(feed_forward_length(config))
     writer.add_head_count(config.num_attention_heads)
     for key, add, value in (
         ("attention.head_count_kv", writer.add_head_count_kv, key_value_heads(config)),
@@ -338,11 +360,13 @@ def write(path, entry, config, model):
             add(value)
     if hasattr(config, "conv_L_cache"):
         writer.add_shortconv_l_cache(config.conv_L_cache)
-    if hasattr(config, "rms_norm_eps") or hasattr(config, "norm_eps"):
+    if "attention.layer_norm_rms_epsilon" in entry["keys"]:
+        pass
+    elif hasattr(config, "rms_norm_eps") or hasattr(config, "norm_eps"):
         writer.add_layer_norm_rms_eps(getattr(config, "rms_norm_eps", None) or config.norm_eps)
     else:
         writer.add_layer_norm_eps(config.layer_norm_eps)
-    parameters = config.rope_parameters
+    parameters = getattr(config, "rope_parameters", None) or rope()
     whole = parameters.get("full_attention", parameters)
     if "rope.freq_base" not in entry["keys"]:
         writer.add_rope_freq_base(whole["rope_theta"])
@@ -396,6 +420,9 @@ def stored(entry, config, name, values, names, rotated):
     """The tensors of a GGUF file for one of transformers."""
     if "e_score_correction_bias" in name:
         yield f"blk.{name.split('.')[2]}.exp_probs_b.bias", np.ascontiguousarray(values.squeeze())
+        return
+    if arch_is_nemotron(entry):
+        yield from stored_nemotron(config, name, values)
         return
     if ".experts." in name:
         yield from stored_experts(entry["arch"], name, values, entry.get("fused", False))
@@ -491,6 +518,34 @@ def falcon_factor(config, name, shape):
         "lm_head.weight": config.lm_head_multiplier, "model.embed_tokens.weight": config.embedding_multiplier,
     }  # fmt: skip
     return np.float32(factors.get(name, factors.get(part, 1)))
+
+
+def arch_is_nemotron(entry):
+    return entry["arch"].startswith("nemotron_h")
+
+
+def stored_nemotron(config, name, values):
+    """Layers of one half, whose norm is that of attention whatever they are."""
+    outer = {"model.embeddings.weight": "token_embd", "model.norm_f.weight": "output_norm", "lm_head.weight": "output"}
+    if name in outer:
+        yield f"{outer[name]}.weight", values
+        return
+    block, part = f"blk.{name.split('.')[2]}", name.split(".", 3)[3].removeprefix("mixer.")
+    names = {
+        "norm.weight": "attn_norm.weight", "q_proj.weight": "attn_q.weight", "k_proj.weight": "attn_k.weight",
+        "v_proj.weight": "attn_v.weight", "o_proj.weight": "attn_output.weight", "up_proj.weight": "ffn_up.weight",
+        "down_proj.weight": "ffn_down.weight", "gate.weight": "ffn_gate_inp.weight", "experts.up_proj": "ffn_up_exps.weight",
+        "experts.down_proj": "ffn_down_exps.weight", "shared_experts.up_proj.weight": "ffn_up_shexp.weight",
+        "shared_experts.down_proj.weight": "ffn_down_shexp.weight", "fc1_latent_proj.weight": "ffn_latent_down.weight",
+        "fc2_latent_proj.weight": "ffn_latent_up.weight", "in_proj.weight": "ssm_in.weight", "out_proj.weight": "ssm_out.weight",
+        "conv1d.bias": "ssm_conv1d.bias", "conv1d.weight": "ssm_conv1d.weight", "dt_bias": "ssm_dt.bias", "A_log": "ssm_a",
+        "D": "ssm_d",
+    }  # fmt: skip
+    if name.endswith("mixer.norm.weight"):
+        yield f"{block}.ssm_norm.weight", values.reshape(config.n_groups, -1)
+        return
+    changed = {"conv1d.weight": lambda: values.squeeze(1), "A_log": lambda: -np.exp(values)[:, None], "D": lambda: values[:, None]}
+    yield f"{block}.{names[part]}", np.ascontiguousarray(changed.get(part, lambda: values)())
 
 
 def stored_hybrid(config, name, values):

@@ -424,6 +424,24 @@ describe('a checkpoint that cannot be converted', () => {
       'it has no tensor model.layers.0.block_sparse_moe.router.layer.weight',
     ],
     [
+      'a pattern of other layers',
+      'nemotron3',
+      (input) => edit(input, 'config.json', (config) => (config['hybrid_override_pattern'] = 'MEX*E')),
+      'config.json cannot be converted: it has a layer of the type X; mamba, attention, mlp, moe are converted',
+    ],
+    [
+      'a pattern of another length',
+      'nemotron-h',
+      (input) => edit(input, 'config.json', (config) => (config['hybrid_override_pattern'] = 'M-M*')),
+      'config.json cannot be converted: its hybrid_override_pattern lists 4 layers, not 5',
+    ],
+    [
+      'another activation',
+      'nemotron-h',
+      (input) => edit(input, 'config.json', (config) => (config['mlp_hidden_act'] = 'silu')),
+      'config.json cannot be converted: its mlp_hidden_act is silu; relu2 is computed',
+    ],
+    [
       'a norm before the gate',
       'falcon-h1-norm',
       (input) => edit(input, 'config.json', (config) => (config['mamba_norm_before_gate'] = true)),

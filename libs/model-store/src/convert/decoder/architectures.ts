@@ -19,6 +19,10 @@ export interface Architecture {
   normPlacement?: 'after' | 'both';
   parallelResidual?: true;
   activation?: 'gelu-tanh';
+  /** Feed-forwards and experts have no gate, and this activation. */
+  plainActivation?: 'relu-squared';
+  /** A layer is attention, what `mixer` says, or a feed-forward, behind one norm. */
+  oneHalf?: true;
   /** Kind of the norms of queries and keys, if the file has them; default `head`. */
   queryKeyNorm?: QueryKeyNorm;
   /** These norms follow the rotation. */
@@ -41,13 +45,15 @@ export interface Architecture {
    * Layers that do not rotate: every n-th, or those that see the whole context; `beside-windows`: the latter in a model
    * that has windows.
    */
-  unrotated?: { every: number } | 'whole-context' | 'beside-windows';
+  unrotated?: { every: number } | 'whole-context' | 'beside-windows' | 'all';
   /** Every token sees the whole text: the model gives embeddings, and writes none. */
   bidirectional?: true;
   /** Present: the model may have experts, or must have them. */
   experts?: 'allowed' | 'required';
   /** One expert more computes every token; `weighted`: times a sigmoid of its own router. */
   sharedExpert?: 'plain' | 'weighted';
+  /** Layers have experts if the file has a router for them. */
+  storedRouters?: true;
   /** Scores of experts are sigmoids, unless the source says otherwise. */
   sigmoidRouter?: true;
   /** A learned bias of each expert counts when experts are chosen; `stored`: if the file has it. */
@@ -84,6 +90,22 @@ const scaleOfLargest =
   (largest: number): Architecture['attentionScale'] =>
   ({ layers, hiddenSize, heads }) =>
     layers === largest ? 1 / Math.sqrt(hiddenSize / heads) : undefined;
+
+const nemotronH: Architecture = {
+  models: 'Nemotron-H, Nemotron Nano 2',
+  modelType: 'nemotron_h',
+  className: 'NemotronHForCausalLM',
+  rotaryPairs: 'halves',
+  unrotated: 'all',
+  mixer: 'mamba',
+  oneHalf: true,
+  plainActivation: 'relu-squared',
+  experts: 'allowed',
+  storedRouters: true,
+  sharedExpert: 'plain',
+  sigmoidRouter: true,
+  selectionBias: true,
+};
 
 /** Architectures by `general.architecture` of GGUF. A new one like `llama` is one entry. */
 export const architectures: Readonly<Record<string, Architecture>> = {
@@ -341,6 +363,8 @@ export const architectures: Readonly<Record<string, Architecture>> = {
     selectionBias: 'stored',
     plainExpertWeights: true,
   },
+  nemotron_h: nemotronH,
+  nemotron_h_moe: { ...nemotronH, models: 'Nemotron 3 (Nano 30B-A3B, Super 120B-A12B)' },
   lfm2: {
     models: 'LFM2 and 2.5 (dense)',
     modelType: 'lfm2',

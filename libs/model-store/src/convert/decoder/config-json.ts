@@ -11,6 +11,7 @@ const activations = {
   'gated-silu': 'silu',
   'gated-gelu': 'gelu',
   'gated-gelu-tanh': 'gelu_pytorch_tanh',
+  'relu-squared': 'relu2',
   gelu: 'gelu',
   'gelu-tanh': 'gelu_new',
 } as const;

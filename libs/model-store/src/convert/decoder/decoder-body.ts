@@ -91,9 +91,13 @@ export class DecoderBody {
     let residual = this.scaled(this.emitEmbedding(), shape.scales?.embedding);
     let normed = this.firstNorm(residual);
     for (let layer = 0; layer < shape.layers; layer++) {
-      const attended = this.firstHalf(layer, normed, attention, states);
+      const isFeedForward = shape.mixers?.[layer]?.kind === 'none';
+      const attended = isFeedForward
+        ? this.feedForward(layer, normed)
+        : this.firstHalf(layer, normed, attention, states);
       let delta: ValueName;
-      if (shape.parallelResidual) {
+      if (shape.oneHalf) delta = attended;
+      else if (shape.parallelResidual) {
         delta = this.builder.node('Add', [attended, this.feedForward(layer, normed)]);
       } else {
         const middle = this.addHalf(residual, attended, layer, 'attention_post_norm', 'feed_forward_norm');
@@ -107,7 +111,7 @@ export class DecoderBody {
 
   private firstHalf(layer: number, input: ValueName, attention: Attention, states?: LayerStates): ValueName {
     const mixer = this.options.shape.mixers?.[layer];
-    if (!mixer) return this.attentionBlock(layer, input, attention);
+    if (!mixer || mixer.kind === 'none') return this.attentionBlock(layer, input, attention);
     if (!states) throw new Error('This layout has no layers with a state.');
     const mixed = emitMixer(this, { layer, mixer, input, states });
     return attends(mixer) ? this.builder.node('Add', [this.attentionBlock(layer, input, attention), mixed]) : mixed;
@@ -356,8 +360,12 @@ export class DecoderBody {
   }
 
   /** `QuickGelu` with alpha 1 is exactly `x * sigmoid(x)`, in one kernel. */
-  private activated(input: ValueName): ValueName {
+  activated(input: ValueName): ValueName {
     const { kind } = this.options.shape.feedForward;
+    if (kind === 'relu-squared') {
+      const positive = this.builder.node('Relu', [input]);
+      return this.builder.node('Mul', [positive, positive]);
+    }
     if (kind === 'gated-silu') return this.builder.contribNode('QuickGelu', [input], { alpha: { float: 1 } });
     return this.builder.contribNode(kind.endsWith('gelu-tanh') ? 'FastGelu' : 'Gelu', [input]);
   }

@@ -18,6 +18,8 @@ export interface DecoderShape {
   latent?: LatentShape;
   /** The replacement of attention in each layer, null where it attends; absent: every layer attends. */
   mixers?: readonly (Mixer | null)[];
+  /** A layer is one half with one norm: a feed-forward where its mixer is `none`, otherwise without one (Nemotron-H). */
+  oneHalf?: true;
   feedForward: FeedForwardShape;
   /** Norm over queries and keys, before rotation unless `normsRotated` is set. */
   queryKeyNorm: QueryKeyNorm;
@@ -109,7 +111,12 @@ export interface LatentShape {
 }
 
 /** A layer that keeps a state of one size, however many tokens it has read, instead of keys and values. */
-export type Mixer = ShortConvolution | GatedDelta | Mamba;
+export type Mixer = ShortConvolution | GatedDelta | Mamba | NoMixer;
+
+/** The layer is a feed-forward only. */
+export interface NoMixer {
+  kind: 'none';
+}
 
 /**
  * LFM2: `out(gate * convolution(input * other))`, where one linear layer gives both gates and the input. Each channel
@@ -161,6 +168,8 @@ export interface Mamba {
   hasNorm: boolean;
   /** The layer attends too, and adds the results (Falcon-H1). */
   besideAttention?: true;
+  /** Least step of a token; absent: 0. */
+  smallestStep?: number;
 }
 
 /** A tensor of the state of one row, which the graph takes and returns. */
@@ -174,7 +183,7 @@ export interface StateTensor {
 /** Returns the tensors of the state of one row, in the order of the layers. */
 export function stateTensors({ mixers, hiddenSize }: Pick<DecoderShape, 'mixers' | 'hiddenSize'>): StateTensor[] {
   return (mixers ?? []).flatMap((mixer, layer) => {
-    if (mixer === null) return [];
+    if (mixer === null || mixer.kind === 'none') return [];
     const inputs = { layer, name: 'inputs', dimensions: [mixer.length - 1, convolvedChannels(mixer, hiddenSize)] };
     const memory = matricesOf(mixer);
     return memory === null ? [inputs] : [inputs, { layer, name: 'memory', dimensions: memory }];
@@ -188,7 +197,7 @@ function matricesOf(mixer: Mixer): number[] | null {
 }
 
 /** Returns the number of channels of a layer's convolution. */
-export function convolvedChannels(mixer: Mixer, hiddenSize: number): number {
+export function convolvedChannels(mixer: Exclude<Mixer, NoMixer>, hiddenSize: number): number {
   if (mixer.kind === 'short-convolution') return hiddenSize;
   if (mixer.kind === 'mamba') return mixer.heads * mixer.headSize + 2 * mixer.groups * mixer.stateSize;
   return 2 * mixer.keyHeads * mixer.keySize + mixer.valueHeads * mixer.valueSize;
@@ -205,14 +214,14 @@ export function attendingLayers({ layers, mixers }: Pick<DecoderShape, 'layers' 
 }
 
 export interface FeedForwardShape {
-  /** `gated-…`: down(activation(gate(x)) * up(x)); the others: down(gelu(up(x))), exact or by tanh. */
-  kind: 'gated-silu' | 'gated-gelu' | 'gated-gelu-tanh' | 'gelu' | 'gelu-tanh';
+  /** `gated-…`: down(activation(gate(x)) * up(x)); the others: down(activation(up(x))). */
+  kind: 'gated-silu' | 'gated-gelu' | 'gated-gelu-tanh' | 'gelu' | 'gelu-tanh' | 'relu-squared';
   /** Of one expert, if there are experts. */
   size: number;
   /** Each token is computed by `used` of `count` experts, chosen by a router. */
   experts?: ExpertShape;
-  /** The first layers without experts in a model that has them, and the size of their feed-forward. */
-  dense?: { layers: number; size: number };
+  /** Layers without experts in a model that has them, and the size of their feed-forward. */
+  dense?: { layers: readonly boolean[]; size: number };
 }
 
 export interface ExpertShape {
@@ -231,6 +240,8 @@ export interface ExpertShape {
    * the sum of its best two.
    */
   groups?: { count: number; used: number; score: 'best' | 'best-two' };
+  /** Experts compute values of this size, between two layers that all experts share; absent: of the hidden size. */
+  latentSize?: number;
   /** Router and experts have biases. */
   bias: boolean;
   /** gpt-oss: `clamp(gate) * sigmoid(1.702 * gate) * (clamp(up) + 1)`; absent: as `kind` says. */
@@ -241,13 +252,13 @@ export interface ExpertShape {
 
 /** The experts of a layer; undefined for a dense one. */
 export function expertsOf({ feedForward }: DecoderShape, layer: number): ExpertShape | undefined {
-  return layer < (feedForward.dense?.layers ?? 0) ? undefined : feedForward.experts;
+  return feedForward.dense?.layers[layer] ? undefined : feedForward.experts;
 }
 
 /** Size of the feed-forward of a layer, or of one of its experts. */
 export function feedForwardSize({ feedForward }: DecoderShape, layer: number): number {
   const { dense, size } = feedForward;
-  return dense !== undefined && layer < dense.layers ? dense.size : size;
+  return dense?.layers[layer] ? dense.size : size;
 }
 
 /**
@@ -305,6 +316,8 @@ export const layerParts = [
   'down',
   'router',
   'router_selection',
+  'expert_in',
+  'expert_out',
   'expert_gate',
   'expert_up',
   'expert_down',

@@ -19,6 +19,7 @@ export interface ExpertBody {
   linear(input: ValueName, layer: LinearLayer, hasBias: boolean, format?: LinearFormat): ValueName;
   /** Adds the activation of the gate, times the other half. */
   gated(gate: ValueName, up: ValueName): ValueName;
+  activated(input: ValueName): ValueName;
 }
 
 /** Which experts compute which tokens. A route is a token at one of its experts; there are `tokens * used` of them. */
@@ -42,22 +43,37 @@ interface Routes {
 export function emitExperts(body: ExpertBody, layer: number, experts: ExpertShape, input: ValueName): ValueName {
   const { builder, options } = body;
   const { hiddenSize, feedForward } = options.shape;
-  const { size } = feedForward;
+  const { size, kind } = feedForward;
+  const width = experts.latentSize ?? hiddenSize;
   const flat = builder.node('Reshape', [input, builder.integers([-1, hiddenSize])]);
   const routes = emitRoutes(body, layer, flat, experts);
-  const sorted = builder.node('Gather', [flat, routes.tokens]);
-  const gateAndUp = { parts: ['expert_gate', 'expert_up'] as LayerPart[], inputs: hiddenSize, rows: size };
-  const wide = emitExpertLayers(body, layer, { routes, input: sorted, experts, ...gateAndUp });
-  const [gate, up] = [builder.freshName('gate'), builder.freshName('up')];
-  builder.nodeWithOutputs('Split', [wide, builder.integers([size, size])], [gate, up], { axis: -1 });
-  const inner = experts.clamp ? clamped(body, gate, up, experts.clamp) : body.gated(gate, up);
-  const down = { parts: ['expert_down'] as LayerPart[], inputs: size, rows: hiddenSize };
+  const entering = width === hiddenSize ? flat : between('expert_in', flat, hiddenSize, width);
+  const sorted = builder.node('Gather', [entering, routes.tokens]);
+  const isGated = kind.startsWith('gated-');
+  const parts: LayerPart[] = isGated ? ['expert_gate', 'expert_up'] : ['expert_up'];
+  const wide = emitExpertLayers(body, layer, { routes, input: sorted, experts, parts, inputs: width, rows: size });
+  const inner = isGated ? emitGated(body, wide, experts, size) : body.activated(wide);
+  const down = { parts: ['expert_down'] as LayerPart[], inputs: size, rows: width };
   const narrow = emitExpertLayers(body, layer, { routes, input: inner, experts, ...down });
   const unsorted = builder.node('Gather', [narrow, routes.back]);
-  const byToken = builder.node('Reshape', [unsorted, builder.integers([-1, experts.used, hiddenSize])]);
-  const mixed = builder.node('MatMul', [routes.weights, byToken]);
+  const byToken = builder.node('Reshape', [unsorted, builder.integers([-1, experts.used, width])]);
+  const weighted = builder.node('MatMul', [routes.weights, byToken]);
+  const flatSum = builder.node('Reshape', [weighted, builder.integers([-1, width])]);
+  const mixed = width === hiddenSize ? weighted : between('expert_out', flatSum, width, hiddenSize);
   const result = builder.node('Reshape', [mixed, builder.node('Shape', [input])]);
   return experts.shared ? builder.node('Add', [result, emitSharedExpert(body, layer, input, experts.shared)]) : result;
+
+  function between(part: LayerPart, source: ValueName, inputs: number, outputs: number): ValueName {
+    return body.linear(source, { name: weightNames.layer(layer, part), inputs, outputs }, false);
+  }
+}
+
+/** Adds the activation of gates times values, which are side by side, `[routes, 2 * size]`. */
+function emitGated(body: ExpertBody, wide: ValueName, { clamp }: ExpertShape, size: number): ValueName {
+  const { builder } = body;
+  const [gate, up] = [builder.freshName('gate'), builder.freshName('up')];
+  builder.nodeWithOutputs('Split', [wide, builder.integers([size, size])], [gate, up], { axis: -1 });
+  return clamp ? clamped(body, gate, up, clamp) : body.gated(gate, up);
 }
 
 /** Adds the expert that computes every token, times its weight for the token if it has one. */
@@ -71,10 +87,9 @@ function emitSharedExpert(
   const { hiddenSize } = options.shape;
   const linear = (part: LayerPart, source: ValueName, inputs: number, outputs: number) =>
     body.linear(source, { name: weightNames.layer(layer, part), inputs, outputs }, false);
-  const inner = body.gated(
-    linear('shared_gate', input, hiddenSize, size),
-    linear('shared_up', input, hiddenSize, size),
-  );
+  const up = () => linear('shared_up', input, hiddenSize, size);
+  const isGated = options.shape.feedForward.kind.startsWith('gated-');
+  const inner = isGated ? body.gated(linear('shared_gate', input, hiddenSize, size), up()) : body.activated(up());
   const result = linear('shared_down', inner, size, hiddenSize);
   if (!weighted) return result;
   const router = { name: weightNames.layer(layer, 'shared_router'), inputs: hiddenSize, outputs: 1 };

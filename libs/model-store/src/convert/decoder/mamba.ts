@@ -71,14 +71,16 @@ function emitInputs(body: MixerBody, { layer, mixer, input, states }: MambaLayer
  * Adds the step size of each head and the logarithm of its decay, `[batch, sequence, heads]`. Their layer is of floats
  * whatever the format of the others: it is small, and the recurrence raises its errors to powers.
  */
-function emitSteps(body: MixerBody, { layer, mixer: { heads }, input, states }: MambaLayer) {
+function emitSteps(body: MixerBody, { layer, mixer: { heads, smallestStep }, input, states }: MambaLayer) {
   const { builder } = body;
   const { hiddenSize } = body.options.shape;
   const nameOf = (part: LayerPart) => weightNames.layer(layer, part);
   const projection = { name: nameOf('mamba_step'), inputs: hiddenSize, outputs: heads };
   const projected = body.linear(input, projection, false, { kind: 'float32' });
   const shifted = builder.node('Add', [projected, floatVector(body, nameOf('mamba_step_bias'), [heads])]);
-  const steps = builder.node('Mul', [builder.node('Softplus', [shifted]), states.tokenMask()]);
+  const unbounded = builder.node('Softplus', [shifted]);
+  const bounded = smallestStep ? builder.node('Max', [unbounded, builder.float(smallestStep)]) : unbounded;
+  const steps = builder.node('Mul', [bounded, states.tokenMask()]);
   return { steps, decay: builder.node('Mul', [steps, floatVector(body, nameOf('mamba_decay'), [heads])]) };
 }
 

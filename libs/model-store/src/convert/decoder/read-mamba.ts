@@ -7,6 +7,7 @@ import { kernelLength } from './kernel-length.js';
 export function readMamba(source: DecoderSource, layer: number): Mamba {
   const { parameters, tensors, fileName } = source;
   const heads = parameters.size('ssm.time_step_rank');
+  const smallestStep = parameters.number('ssm.smallest_step', 0);
   const groups = parameters.size('ssm.group_count');
   const width = parameters.size('ssm.inner_size');
   if (width % heads !== 0 || heads % groups !== 0) {
@@ -20,6 +21,7 @@ export function readMamba(source: DecoderSource, layer: number): Mamba {
     groups,
     stateSize: parameters.size('ssm.state_size'),
     convolutionBias: tensors.has(`blk.${layer}.ssm_conv1d.bias`),
+    ...(smallestStep > 0 && { smallestStep }),
     hasNorm: tensors.has(`blk.${layer}.ssm_norm.weight`),
   };
 }

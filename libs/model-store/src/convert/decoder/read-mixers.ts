@@ -23,12 +23,15 @@ export function countLayers({ parameters, fileName }: Pick<DecoderSource, 'param
 
 /** Reads the replacements of attention in the layers of an architecture. Empty if all layers attend. */
 export function readMixers(source: DecoderSource, architecture: Architecture, layers: number): ReadMixers {
-  const { mixer, groupedHeads, besideAttention } = architecture;
+  const { mixer, groupedHeads, besideAttention, oneHalf } = architecture;
   if (mixer === 'short-convolution') return readListed(source, layers, convolutionReader(source));
   if (mixer === 'mamba' && besideAttention) {
     return { mixers: Array.from({ length: layers }, (_, layer) => ({ ...readMamba(source, layer), besideAttention })) };
   }
-  if (mixer === 'mamba') return readListed(source, layers, (layer) => readMamba(source, layer));
+  if (mixer === 'mamba') {
+    const isMamba = (layer: number) => !oneHalf || source.tensors.has(`blk.${layer}.ssm_in.weight`);
+    return readListed(source, layers, (layer) => (isMamba(layer) ? readMamba(source, layer) : { kind: 'none' }));
+  }
   const headOrder = source.headOrder ?? (groupedHeads ? 'grouped' : 'tiled');
   return mixer === 'gated-delta' ? { mixers: readDeltas({ ...source, headOrder }, layers) } : {};
 }

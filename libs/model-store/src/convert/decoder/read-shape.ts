@@ -45,7 +45,7 @@ export function readDecoderShape(
   const attending = `blk.${attendingLayers({ layers, mixers })[0] ?? 0}`;
   const layerNorms = architecture.layerNorms ?? false;
   const epsilon = layerNorms ? 'attention.layer_norm_epsilon' : 'attention.layer_norm_rms_epsilon';
-  const feedForward = readFeedForward(source, architecture);
+  const feedForward = readFeedForward(source, architecture, layers);
   return {
     layers,
     hiddenSize: sizes.hiddenSize,
@@ -60,6 +60,7 @@ export function readDecoderShape(
     attention: { ...attention, ...bidirectional, ...(latent && { scale: latentScale(source, latent) }) },
     latent,
     mixers,
+    oneHalf: architecture.oneHalf,
     feedForward,
     queryKeyNorm: has(`${attending}.attn_q_norm.weight`) ? (architecture.queryKeyNorm ?? 'head') : 'none',
     normsRotated: architecture.normsRotated,
@@ -201,6 +202,7 @@ function readAttention(
       return Array.from({ length: layers }, () => true);
     }
     if (unrotated === undefined || (unrotated === 'beside-windows' && size === 0)) return undefined;
+    if (unrotated === 'all') return windowed.map(() => true);
     return windowed.map((hasWindow, layer) =>
       typeof unrotated === 'object' ? (layer + 1) % unrotated.every === 0 : !hasWindow,
     );
@@ -233,22 +235,39 @@ function readScales(
   };
 }
 
-function readFeedForward(source: DecoderSource, architecture: Architecture): FeedForwardShape {
+function readFeedForward(source: DecoderSource, architecture: Architecture, layers: number): FeedForwardShape {
   const { parameters } = source;
   const activation = parameters.text('hidden_activation', architecture.activation ?? 'silu');
-  const kind = `gated-${activation}` as FeedForwardShape['kind'];
-  if (!['gated-silu', 'gated-gelu', 'gated-gelu-tanh'].includes(kind)) {
+  const kind = architecture.plainActivation ?? (`gated-${activation}` as FeedForwardShape['kind']);
+  if (!['gated-silu', 'gated-gelu', 'gated-gelu-tanh', architecture.plainActivation].includes(kind)) {
     throw invalidFile(source.fileName, `its activation is ${activation}; silu, gelu and gelu-tanh are computed`);
   }
-  const dense = parameters.number('leading_dense_block_count', 0);
-  const experts = readExperts(source, architecture, dense);
+  const dense = denseLayers(source, architecture, layers);
+  const first = dense.indexOf(false);
+  const experts = first < 0 ? undefined : readExperts(source, architecture, first);
   const size = experts && parameters.has('expert_feed_forward_length') ? 'expert_feed_forward_length' : null;
+  const plainSize = () =>
+    architecture.oneHalf ? plainLayerSize(source, layers) : parameters.size('feed_forward_length');
   return {
     kind,
-    size: parameters.size(size ?? 'feed_forward_length'),
+    size: size === null ? plainSize() : parameters.size(size),
     experts,
-    dense: experts && dense > 0 ? { layers: dense, size: parameters.size('feed_forward_length') } : undefined,
+    dense: experts && dense.includes(true) ? { layers: dense, size: plainSize() } : undefined,
   };
+}
+
+/** A flag per layer: whether it has no experts, in a model that has them. */
+function denseLayers({ parameters, tensors }: DecoderSource, architecture: Architecture, layers: number): boolean[] {
+  const leading = parameters.number('leading_dense_block_count', 0);
+  return Array.from({ length: layers }, (_, layer) =>
+    architecture.storedRouters ? !tensors.has(`blk.${layer}.ffn_gate_inp.weight`) : layer < leading,
+  );
+}
+
+/** Size of the feed-forward of the first layer that is one; files list it per layer. 1 if all have experts. */
+function plainLayerSize({ tensors }: DecoderSource, layers: number): number {
+  const sizes = Array.from({ length: layers }, (_, layer) => tensors.get(`blk.${layer}.ffn_up.weight`)?.dimensions[1]);
+  return sizes.find((size) => size !== undefined) ?? 1;
 }
 
 /** `expert_gating_func` of GGUF. */
@@ -274,6 +293,7 @@ function readExperts(source: DecoderSource, architecture: Architecture, dense: n
     used,
     scoring: gating === sigmoidGating ? 'sigmoid' : 'softmax',
     selectionBias,
+    latentSize: tensors.get(`blk.${dense}.ffn_latent_down.weight`)?.dimensions[1],
     normalized: parameters.flag('expert_weights_norm', architecture.plainExpertWeights !== true),
     scale: scale === 1 ? undefined : scale,
     groups: readGroups(source, { count, used, selectionBias }),

@@ -74,6 +74,8 @@ const tensorNames: Record<LayerPart, string> = {
   down: 'ffn_down',
   router: 'ffn_gate_inp',
   router_selection: 'exp_probs_b',
+  expert_in: 'ffn_latent_down',
+  expert_out: 'ffn_latent_up',
   expert_gate: 'ffn_gate_exps',
   expert_up: 'ffn_up_exps',
   expert_down: 'ffn_down_exps',
@@ -132,15 +134,16 @@ export class TensorSlices {
     const { hiddenSize, normPlacement = 'before' } = shape;
     const norms: LayerPart[] = [];
     if (normPlacement !== 'after') norms.push('attention_norm');
-    if (normPlacement !== 'after' && !shape.parallelResidual) norms.push('feed_forward_norm');
+    if (normPlacement !== 'after' && !shape.parallelResidual && !shape.oneHalf) norms.push('feed_forward_norm');
     if (normPlacement !== 'before') norms.push('attention_post_norm', 'feed_forward_post_norm');
     for (const part of norms) this.addPart(layer, part, { rows: 1, columns: hiddenSize, bias: shape.norm.bias });
     const mixer = shape.mixers?.[layer];
     if (mixer?.kind === 'short-convolution') this.addConvolution(layer, mixer);
     else if (mixer?.kind === 'mamba') this.addMamba(layer, mixer);
-    else if (mixer) this.addDelta(layer, mixer);
+    else if (mixer && mixer.kind !== 'none') this.addDelta(layer, mixer);
     if (shape.latent) this.addLatentAttention(layer, shape.latent);
     else if (attends(mixer)) this.addAttention(layer);
+    if (shape.oneHalf && mixer?.kind !== 'none') return;
     const experts = expertsOf(shape, layer);
     if (experts) this.addExperts(layer, experts);
     else this.addFeedForward(layer);
@@ -244,26 +247,32 @@ export class TensorSlices {
     this.addPart(layer, 'down', { rows: hiddenSize, columns: size, bias: bias.feedForward });
   }
 
-  private addExperts(layer: number, { count, bias, shared, selectionBias }: ExpertShape): void {
+  private addExperts(layer: number, { count, bias, shared, selectionBias, latentSize }: ExpertShape): void {
     const { hiddenSize, feedForward } = this.shape;
-    const { size } = feedForward;
+    const { size, kind } = feedForward;
+    const width = latentSize ?? hiddenSize;
+    if (latentSize) {
+      this.addPart(layer, 'expert_in', { rows: width, columns: hiddenSize });
+      this.addPart(layer, 'expert_out', { rows: hiddenSize, columns: width });
+    }
     if (shared) this.addSharedExpert(layer, shared);
     this.addPart(layer, 'router', { rows: count, columns: hiddenSize, bias });
     if (selectionBias) {
       const name = weightNames.layer(layer, 'router_selection');
       this.addVector(name, `blk.${layer}.${tensorNames.router_selection}.bias`, count);
     }
-    const wide = { rows: count * size, columns: hiddenSize, experts: count };
+    const wide = { rows: count * size, columns: width, experts: count };
     const fused = `blk.${layer}.ffn_gate_up_exps`;
     const isFused = this.has(`${fused}.weight`);
     for (const [part, from] of [
       ['expert_gate', 0],
       ['expert_up', size],
     ] as const) {
+      if (part === 'expert_gate' && !kind.startsWith('gated-')) continue;
       const groups = { groups: count, rows: 2 * size, pieces: [{ from, rows: size }] };
       this.addPart(layer, part, isFused ? { ...wide, tensor: fused, groups } : wide);
     }
-    this.addPart(layer, 'expert_down', { rows: count * hiddenSize, columns: size, experts: count });
+    this.addPart(layer, 'expert_down', { rows: count * width, columns: size, experts: count });
     if (!bias) return;
     const widths: [LayerPart, number][] = [
       ['expert_gate', size],
@@ -282,8 +291,9 @@ export class TensorSlices {
     const up = `blk.${layer}.ffn_up_shexp`;
     const isFused = !this.has(`blk.${layer}.ffn_gate_shexp.weight`) && this.has(`${up}.weight`);
     const wide = { rows: size, columns: hiddenSize };
-    this.addPart(layer, 'shared_gate', { ...wide, tensor: isFused ? up : undefined });
-    this.addPart(layer, 'shared_up', { ...wide, from: isFused ? size : 0 });
+    const isGated = this.shape.feedForward.kind.startsWith('gated-');
+    if (isGated) this.addPart(layer, 'shared_gate', { ...wide, tensor: isFused ? up : undefined });
+    this.addPart(layer, 'shared_up', { ...wide, from: isGated && isFused ? size : 0 });
     this.addPart(layer, 'shared_down', { rows: hiddenSize, columns: size });
   }
 

@@ -3,7 +3,7 @@ import { addedAsExport } from '../exported-families.js';
 import { ernieExperts, graniteScales, type HubParameterValues } from './family-settings.js';
 import type { HubConfig } from './hub-config.js';
 import { deepseek2, deepseek3, glm4MoeLite } from './hub-latent-architectures.js';
-import { falconH1, graniteHybrid } from './hub-mamba-architectures.js';
+import { falconH1, graniteHybrid, nemotronH } from './hub-mamba-architectures.js';
 import type { RowFactors } from './scaled-tensor.js';
 import { type LayerKinds, lfm2, qwen35, qwen35moe, qwen3next } from './hub-state-architectures.js';
 
@@ -330,6 +330,7 @@ export const hubArchitectures: Readonly<Record<string, HubArchitecture>> = {
   },
   GraniteMoeHybridForCausalLM: graniteHybrid,
   FalconH1ForCausalLM: falconH1,
+  NemotronHForCausalLM: nemotronH,
   GemmaForCausalLM: {
     architecture: 'gemma',
     layer: plain,

@@ -16,9 +16,8 @@ import { SafetensorsWeights, type StoredTensor } from './safetensors-weights.js'
 import { activationTensors, findCodedWeight, weightForm } from './weight-forms.js';
 
 /** Prefixes of the modules of a decoder: with its output layer, without, and in a model that sees. */
-const prefixes = ['model.', '', 'language_model.model.', 'model.language_model.'];
+const prefixes = ['model.', '', 'language_model.model.', 'model.language_model.', 'backbone.'];
 const heads = ['lm_head', 'language_model.lm_head'];
-const embedding = 'embed_tokens.weight';
 
 /** Modules outside the layers by their GGUF names. */
 const outerModules: Readonly<Record<string, string>> = { token_embd: 'embed_tokens', output_norm: 'norm' };
@@ -196,7 +195,8 @@ class CheckpointTensors {
     private readonly hub: HubArchitecture,
     private readonly content: { quantization: Quantization | null; factors: Readonly<Record<string, RowFactors>> },
   ) {
-    this.prefix = prefixes.find((each) => stored.has(each + embedding)) ?? 'model.';
+    const { token_embd: embedding } = { ...outerModules, ...hub.outer };
+    this.prefix = prefixes.find((each) => stored.has(`${each}${embedding}.weight`)) ?? 'model.';
     this.head = heads.find((each) => stored.has(`${each}.weight`)) ?? 'lm_head';
     this.unread = new Set(stored.keys());
   }
@@ -208,9 +208,14 @@ class CheckpointTensors {
     if (head === 'stored' || (head === 'if-stored' && this.stored.has(`${this.head}.weight`))) {
       this.add('output', this.head);
     } else this.unread.delete(`${this.head}.weight`);
-    for (let layer = 0; layer < layers; layer++) this.addLayer(layer, kinds[layer], layer < dense ? 0 : experts);
+    for (let layer = 0; layer < layers; layer++)
+      this.addLayer(layer, kinds[layer], this.hasExperts(layer, kinds[layer], dense) ? experts : 0);
     this.refuseUnread(guessing > 0 ? layers : Infinity);
     return this.translated;
+  }
+
+  private hasExperts(layer: number, kind: string | undefined, dense: number): boolean {
+    return this.hub.kinds?.withExperts?.includes(kind ?? '') ?? layer >= dense;
   }
 
   private addLayer(layer: number, kind: string | undefined, experts: number): void {

@@ -108,6 +108,107 @@ export const falconH1 = {
   },
 };
 
+/** Nemotron-H and Nemotron 3: each layer is Mamba 2, attention, a feed-forward or experts. */
+export const nemotronH = {
+  architecture: 'nemotron_h',
+  layer: { attn_norm: 'norm' },
+  kinds: {
+    of: nemotronKinds,
+    modules: {
+      mamba: Object.fromEntries(
+        Object.entries(mambaModules).map(([name, part]) => [name, part.replace('mamba', 'mixer')]),
+      ),
+      attention: {
+        attn_q: 'mixer.q_proj',
+        attn_k: 'mixer.k_proj',
+        attn_v: 'mixer.v_proj',
+        attn_output: 'mixer.o_proj',
+      },
+      mlp: { ffn_up: 'mixer.up_proj', ffn_down: 'mixer.down_proj' },
+      moe: {
+        ffn_gate_inp: 'mixer.gate',
+        ffn_up_shexp: 'mixer.shared_experts.up_proj',
+        ffn_down_shexp: 'mixer.shared_experts.down_proj',
+      },
+    },
+    parameters: {
+      mamba: {
+        'ssm_dt.bias': { name: 'mixer.dt_bias' },
+        ssm_a: { name: 'mixer.A_log', change: (value: number) => -Math.exp(value) },
+        ssm_d: { name: 'mixer.D' },
+      },
+    },
+    withExperts: ['moe'],
+  },
+  optional: { ffn_latent_down: 'mixer.fc1_latent_proj', ffn_latent_up: 'mixer.fc2_latent_proj' },
+  outer: { token_embd: 'embeddings', output_norm: 'norm_f' },
+  experts: { list: 'mixer.experts', parts: { ffn_up_exps: 'up_proj', ffn_down_exps: 'down_proj' } },
+  selectionBias: 'mixer.gate.e_score_correction_bias',
+  unneeded: /^mtp\./,
+  defaults: {
+    num_key_value_heads: 8,
+    head_dim: 128,
+    layer_norm_epsilon: 1e-5,
+    mlp_hidden_act: 'relu2',
+    mamba_num_heads: 128,
+    mamba_head_dim: 64,
+    ssm_state_size: 128,
+    n_groups: 8,
+    conv_kernel: 4,
+    time_step_min: 0.001,
+    n_routed_experts: 8,
+    num_experts_per_tok: 2,
+    moe_intermediate_size: 7688,
+    moe_shared_expert_intermediate_size: 7688,
+  },
+  otherNames: { n_groups: 'mamba_n_groups', conv_kernel: 'mamba_d_conv', time_step_min: 'mamba_dt_min' },
+  parameters: nemotronSizes,
+};
+
+const nemotronLetters: Readonly<Record<string, string>> = { M: 'mamba', '*': 'attention', '-': 'mlp', E: 'moe' };
+
+/** A letter per layer in published files, a list in later ones. */
+function nemotronKinds(config: HubConfig): string[] {
+  const { layers_block_type: listed } = config.values;
+  const names: Readonly<Record<string, string>> = { full_attention: 'attention', linear_attention: 'mamba' };
+  const kinds = Array.isArray(listed)
+    ? listed.map((kind) => names[String(kind)] ?? String(kind))
+    : [...config.text('hybrid_override_pattern')].map((letter) => nemotronLetters[letter] ?? letter);
+  const layers = config.size('num_hidden_layers', kinds.length);
+  if (kinds.length === layers) return kinds;
+  throw invalidFile('config.json', `its hybrid_override_pattern lists ${kinds.length} layers, not ${layers}`);
+}
+
+function nemotronSizes(config: HubConfig): HubParameterValues {
+  const activation = config.text('mlp_hidden_act');
+  if (activation !== 'relu2')
+    throw invalidFile('config.json', `its mlp_hidden_act is ${activation}; relu2 is computed`);
+  const kinds = nemotronKinds(config);
+  const heads = config.size('num_key_value_heads');
+  return {
+    'attention.layer_norm_rms_epsilon': config.number('layer_norm_epsilon'),
+    'attention.head_count_kv': kinds.map((kind) => (kind === 'attention' ? heads : 0)),
+    'attention.sliding_window': undefined,
+    'ssm.conv_kernel': config.size('conv_kernel'),
+    'ssm.state_size': config.size('ssm_state_size'),
+    'ssm.group_count': config.size('n_groups'),
+    'ssm.time_step_rank': config.size('mamba_num_heads'),
+    'ssm.inner_size': config.size('mamba_num_heads') * config.size('mamba_head_dim'),
+    'ssm.smallest_step': config.number('time_step_min'),
+    ...(kinds.includes('moe')
+      ? {
+          expert_used_count: config.size('num_experts_per_tok'),
+          expert_feed_forward_length: config.size('moe_intermediate_size'),
+          expert_shared_feed_forward_length: config.size('moe_shared_expert_intermediate_size'),
+          expert_weights_norm: config.flag('norm_topk_prob', true),
+          expert_weights_scale: config.number('routed_scaling_factor', 1),
+          expert_group_count: config.number('n_group', 1),
+          expert_group_used_count: config.number('topk_group', 1),
+        }
+      : { expert_count: 0 }),
+  };
+}
+
 /** Settings that no published model has. */
 function refuseFalcon(config: HubConfig): void {
   for (const name of ['attention_bias', 'mlp_bias', 'projectors_bias', 'mamba_proj_bias']) {

@@ -83,7 +83,7 @@ export function readSettings(config: HubConfig, hub: HubArchitecture): HubSettin
   const heads = config.size('num_attention_heads');
   const hiddenSize = config.size('hidden_size');
   const headSize = hub.headSize?.(config) ?? config.size('head_dim', hiddenSize / heads);
-  const layers = layersOf(config);
+  const layers = layersOf(config, hub);
   const { exactYarn = false, plainYarn = false } = findArchitecture(hub.architecture) ?? {};
   const growsQueries = hub.architecture === 'mistral3';
   const rotary = readRotary(config, { headSize, isExact: exactYarn, isPlain: plainYarn, growsQueries });
@@ -110,8 +110,10 @@ export function readSettings(config: HubConfig, hub: HubArchitecture): HubSettin
   return { values, factors: rotary.factors };
 }
 
-function layersOf(config: HubConfig): number {
-  const layers = config.size('num_hidden_layers');
+/** A list of the layers may replace their number. */
+function layersOf(config: HubConfig, hub?: HubArchitecture): number {
+  const listed = config.has('num_hidden_layers') ? undefined : hub?.kinds?.of(config).length;
+  const layers = config.size('num_hidden_layers', listed);
   if (layers <= maxLayers) return layers;
   throw invalidFile('config.json', `its num_hidden_layers is ${layers}, more than ${maxLayers}`);
 }

@@ -10,6 +10,8 @@ export interface LayerKinds {
   of: (config: HubConfig) => readonly string[];
   /** Modules of each kind, beside those of every layer. */
   modules: Readonly<Record<string, Modules>>;
+  /** Kinds with experts; absent: all, in a model that has them. */
+  withExperts?: readonly string[];
   /** Parameters of each kind without a module, by the ends of their GGUF names. */
   parameters?: Readonly<Record<string, Readonly<Record<string, LayerParameter>>>>;
 }
