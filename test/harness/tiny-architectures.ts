@@ -47,6 +47,9 @@ export const architecturesWithStates = [
 /** Models that cache latents in place of keys and values. */
 export const architecturesWithLatents = ['deepseek-v2-lite', 'deepseek-v2', 'deepseek-v3', 'glm4-moe-lite'];
 
+/** Models whose layers share keys and values. */
+export const architecturesWithSharedKeys = ['gemma4'];
+
 export function knownTexts(name: string): KnownText[] {
   return modelOf(name).texts;
 }

@@ -395,6 +395,21 @@ def mla_yarn(scale, fast=32):
                 type="yarn")  # fmt: skip
 
 
+gemma4_rope = dict(
+    full_attention=dict(partial_rotary_factor=0.25, rope_theta=1000000.0, rope_type="proportional"),
+    sliding_attention=dict(rope_theta=10000.0, rope_type="default"),
+)
+gemma4_text = dict(
+    attention_bias=False, attention_dropout=0.0, attention_k_eq_v=False, bos_token_id=0, dtype="bfloat16",
+    enable_moe_block=False, eos_token_id=1, final_logit_softcapping=5.0, global_head_dim=16, head_dim=8,
+    hidden_activation="gelu_pytorch_tanh", hidden_size=32, hidden_size_per_layer_input=12, initializer_range=0.02,
+    intermediate_size=48, layer_types=(["sliding_attention"] * 2 + ["full_attention"]) * 3, max_position_embeddings=256,
+    model_type="gemma4_text", moe_intermediate_size=None, num_attention_heads=4, num_experts=None,
+    num_global_key_value_heads=None, num_hidden_layers=9, num_key_value_heads=2, num_kv_shared_layers=4, pad_token_id=0,
+    rms_norm_eps=1e-06, rope_parameters=gemma4_rope, sliding_window=6, tie_word_embeddings=True, top_k_experts=None,
+    use_bidirectional_attention=None, use_cache=True, use_double_wide_mlp=True, vocab_size=vocabulary,
+    vocab_size_per_layer_input=vocabulary,
+)  # fmt: skip
 nemotron = dict(
     sizes, architectures=["NemotronHForCausalLM"], model_type="nemotron_h", attention_bias=False, attention_dropout=0.0,
     chunk_size=16, conv_kernel=4, expand=2, head_dim=16, hidden_dropout=0.0, layer_norm_epsilon=1e-05, mamba_head_dim=16,
@@ -410,6 +425,24 @@ nemotron3 = dict(
 
 
 published = {
+    "gemma4": dict(gemma4_text, architectures=["Gemma4ForCausalLM"]),
+    "gemma4-sees": dict(
+        architectures=["Gemma4ForConditionalGeneration"], audio_token_id=3, boa_token_id=3, boi_token_id=2, dtype="bfloat16",
+        eoa_token_index=3, eoi_token_id=2, image_token_id=2, initializer_range=0.02, model_type="gemma4",
+        text_config=gemma4_text, tie_word_embeddings=True, video_token_id=4, vision_soft_tokens_per_image=4,
+        audio_config=dict(
+            attention_chunk_size=4, attention_context_left=5, attention_context_right=0, conv_kernel_size=3, hidden_size=16,
+            model_type="gemma4_audio", num_attention_heads=2, num_hidden_layers=1, output_proj_dims=16,
+            subsampling_conv_channels=[8, 4],
+        ),
+        vision_config=dict(
+            global_head_dim=8, head_dim=8, hidden_size=16, intermediate_size=16, model_type="gemma4_vision",
+            num_attention_heads=2, num_hidden_layers=1, num_key_value_heads=2, patch_size=4, pooling_kernel_size=2,
+            position_embedding_size=16,
+        ),
+    ),
+    "gemma4-plain": dict(gemma4_text, architectures=["Gemma4ForCausalLM"], hidden_size_per_layer_input=0, num_kv_shared_layers=0,
+                         use_double_wide_mlp=False, num_hidden_layers=3, layer_types=gemma4_text["layer_types"][:3]),
     "nemotron-h": dict(nemotron, hybrid_override_pattern="M-M*-", num_hidden_layers=5),
     "nemotron3": dict(nemotron3, hybrid_override_pattern="MEM*E", num_hidden_layers=5, time_step_min=0.5),
     "nemotron3-latent": dict(nemotron3, hybrid_override_pattern="ME*E", num_hidden_layers=4, moe_latent_size=12),

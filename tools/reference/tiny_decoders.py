@@ -211,6 +211,15 @@ CASES = [
         **MLA, q_lora_rank=24, n_shared_experts=1, routed_scaling_factor=1.8, rope_parameters=rope(base=1e6))), layers=3,
          keys={**MLA_KEYS, **APART, "attention.q_lora_rank": 24, "expert_shared_count": 1, "expert_weights_scale": 1.8,
                "expert_weights_norm": True, "expert_gating_func": 2, "nextn_predict_layers": 1}, ahead=1),
+    case("gemma4", "gemma4", ("Gemma4Text", dict(
+        tie_word_embeddings=True, sliding_window=12, global_head_dim=16, num_kv_shared_layers=4, use_double_wide_mlp=True,
+        hidden_size_per_layer_input=12, vocab_size_per_layer_input=VOCABULARY, final_logit_softcapping=5.0, intermediate_size=24,
+        layer_types=(["sliding_attention"] * 2 + ["full_attention"]) * 3)), layers=9,
+         keys={"attention.key_length": 16, "attention.value_length": 16, "attention.key_length_swa": 8,
+               "attention.value_length_swa": 8, "attention.sliding_window": 12, "attention.shared_kv_layers": 4,
+               "attention.sliding_window_pattern": [True, True, False] * 3, "embedding_length_per_layer_input": 12,
+               "feed_forward_length": [24] * 5 + [48] * 4, "final_logit_softcapping": 5.0, "rope.freq_base_swa": 10000.0,
+               "rope.dimension_count_swa": 8}),
     # Files list heads and sizes per layer, 0 where a layer is something else.
     case("nemotron-h", "nemotron_h", ("NemotronH", dict(
         **NEMOTRON, layers_block_type=["linear_attention", "mlp", "linear_attention", "full_attention", "mlp"])), layers=5,
@@ -278,7 +287,7 @@ def build(entry, attempt):
     model = AutoModelForCausalLM.from_config(config, attn_implementation="eager", dtype=torch.float32).eval()
     with torch.no_grad():
         for name, values in [*model.named_parameters(), *model.named_buffers()]:
-            if name.endswith(("inv_freq", "mup_vector")):
+            if name.endswith(("inv_freq", "mup_vector", "embed_scale")):
                 continue
             values.copy_(random_values(name, values, config.tie_word_embeddings).half().float())
     return config, model
@@ -291,6 +300,8 @@ def random_values(name, values, tied):
         return noise * (0.12 if tied else 0.5)
     if ".conv.conv." in name:
         return noise * 0.6
+    if "layer_scalar" in name:
+        return noise * 0.2 + 1
     if "norm" in name:
         return noise * 0.2 + (0 if values.mean() == 0 else 1)
     if "sinks" in name:
@@ -343,7 +354,8 @@ def interleave(values, heads, rotated):
 def write(path, entry, config, model):
     arch = entry["arch"]
     writer = gguf.GGUFWriter(path, arch)
-    head = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
+    head = entry["keys"].get("attention.key_length")
+    head = head or getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
     writer.add_context_length(config.max_position_embeddings)
     writer.add_embedding_length(config.hidden_size)
     # Layers that guess further tokens count too, and have tensors that are not computed.
@@ -370,7 +382,8 @@ def write(path, entry, config, model):
     whole = parameters.get("full_attention", parameters)
     if "rope.freq_base" not in entry["keys"]:
         writer.add_rope_freq_base(whole["rope_theta"])
-    rotated = int(head * (whole.get("partial_rotary_factor") or 1))
+    is_whole = whole["rope_type"] == "proportional"
+    rotated = head if is_whole else int(head * (whole.get("partial_rotary_factor") or 1))
     writer.add_rope_dimension_count(rotated)
     adders = {
         str: writer.add_string,
@@ -444,7 +457,7 @@ def stored(entry, config, name, values, names, rotated):
         yield f"{block}.attn_k_b.weight", np.ascontiguousarray(keys.swapaxes(1, 2))
         yield f"{block}.attn_v_b.weight", np.ascontiguousarray(head_values)
         return
-    name = f"{name}.weight" if name.endswith(".sinks") else name
+    name = f"{name}.weight" if name.endswith((".sinks", ".layer_scalar")) else name
     if name.endswith((".A_log", ".dt_bias")):
         block = f"blk.{name.split('.')[2]}"
         target = f"{block}.ssm_a" if name.endswith(".A_log") else f"{block}.ssm_dt.bias"
@@ -606,6 +619,10 @@ def write_factors(writer, parameters, rotated):
     if parameters["rope_type"] == "longrope":
         for kind in ("long", "short"):
             writer.add_tensor(f"rope_factors_{kind}.weight", np.array(parameters[f"{kind}_factor"], dtype=np.float32))
+    if parameters["rope_type"] == "proportional":
+        share = int(rotated * parameters["partial_rotary_factor"] / 2)
+        factors = [1.0] * share + [1e30] * (rotated // 2 - share)
+        writer.add_tensor("rope_freqs.weight", np.array(factors, dtype=np.float32))
     if parameters["rope_type"] != "llama3":
         return
     factor, low, high = (parameters[key] for key in ("factor", "low_freq_factor", "high_freq_factor"))

@@ -29,9 +29,10 @@ export function chooseLayout(options: ConversionOptions): ChosenLayout {
   const layout = chooseOption(options, 'layout', graphLayouts, 'split');
   return {
     emitDecoder: emitters[layout],
-    check: ({ mixers, latent }) => {
-      if (layout === 'split' || (mixers === undefined && latent === undefined)) return;
-      const reason = latent ? 'attend to latents' : 'keep a state';
+    check: ({ mixers, latent, headSizes, sharedKeyValues }) => {
+      const isSplitOnly = mixers ?? latent ?? headSizes ?? sharedKeyValues;
+      if (layout === 'split' || isSplitOnly === undefined) return;
+      const reason = latent ? 'attend to latents' : mixers ? 'keep a state' : 'share keys and values';
       throw badOption('layout', `must be \`split\` for a model whose layers ${reason}`);
     },
     suffix: layout === 'split' ? '' : ` layout=${layout}`,

@@ -424,6 +424,24 @@ describe('a checkpoint that cannot be converted', () => {
       'it has no tensor model.layers.0.block_sparse_moe.router.layer.weight',
     ],
     [
+      'experts of the larger models',
+      'gemma4-plain',
+      (input) => edit(input, 'config.json', (config) => (config['enable_moe_block'] = true)),
+      'its enable_moe_block is true, as in Gemma 4 26B and 31B; E2B and E4B are converted',
+    ],
+    [
+      'fewer heads of keys in some layers',
+      'gemma4',
+      (input) => edit(input, 'config.json', (config) => (config['num_global_key_value_heads'] = 1)),
+      'its num_global_key_value_heads is 1, not 2 as in other layers',
+    ],
+    [
+      'shared keys of layers that there are not',
+      'gemma4',
+      (input) => edit(input, 'config.json', (config) => (config['num_kv_shared_layers'] = 8)),
+      'config.json cannot be converted: 8 of its 9 layers share keys and values that no other layer has',
+    ],
+    [
       'a pattern of other layers',
       'nemotron3',
       (input) => edit(input, 'config.json', (config) => (config['hybrid_override_pattern'] = 'MEX*E')),

@@ -13,15 +13,19 @@ export interface ConvertedFormats {
   sharesTable: boolean;
 }
 
-/** The formats of a model whose layers have `layerValues` values, in one precision. */
+/** The formats of a model whose layers have `layerValues` values, in one precision but for the table of their inputs. */
 export function uniformFormats(
   weights: WeightFormat,
-  { layerValues, isTied }: { layerValues: number; isTied: boolean },
+  { layerValues, tableValues, isTied }: { layerValues: number; tableValues: number; isTied: boolean },
 ): ConvertedFormats {
+  const embedding = weights === 'float32' ? 'float32' : 'float16';
   return {
-    layers: [{ format: linearFormat(weights, defaultBlockSize), values: layerValues }],
+    layers: countFormats([
+      { format: linearFormat(weights, defaultBlockSize), values: layerValues - tableValues },
+      { format: { kind: embedding }, values: tableValues },
+    ]),
     head: linearFormat(weights === 'int4' ? 'int8' : weights, defaultBlockSize),
-    embedding: weights === 'float32' ? 'float32' : 'float16',
+    embedding,
     sharesTable: isTied && weights === 'float32',
   };
 }

@@ -1,7 +1,7 @@
 import type { DecoderSize } from '#model-memory';
 import { checkChatTemplate } from '../convert/chat-template.js';
 import { defaultBlockSize } from '../convert/conversion-options.js';
-import { attendingLayers, type DecoderShape, stateTensors } from '../convert/decoder/decoder-shape.js';
+import { cachingLayers, type DecoderShape, stateTensors } from '../convert/decoder/decoder-shape.js';
 import type { LinearFormat } from '../convert/decoder/linear-layer.js';
 import { stretchedContext } from '../convert/decoder/read-rotary.js';
 import { canShareTable } from '../convert/decoder/shared-table.js';
@@ -68,6 +68,8 @@ export interface GgufDescription {
   isTied: boolean;
   /** Values of the layers. */
   layerValues: number;
+  /** Of these, values of a table of their inputs, which has the type of the embeddings. */
+  tableValues: number;
   /** Cosines and sines of the rotation of one position. */
   rotaryBytesPerToken: number;
 }
@@ -102,16 +104,18 @@ export function describeGguf({ file, header }: OpenedGguf, choice: PoolingChoice
 /** What a decoder takes beside its weights, and which of them count twice. */
 export function sizesOf(shape: DecoderShape, parameters: number) {
   const window = shape.attention?.window;
-  const windowed = window?.layers.filter(Boolean).length ?? 0;
+  const caching = cachingLayers(shape);
+  const windowed = caching.filter((layer) => window?.layers[layer]).length;
   const tensorsPerLayer = shape.latent ? 1 : 2;
   const bytesPerLayer = tensorsPerLayer * shape.keyValueHeads * shape.headSize * Float32Array.BYTES_PER_ELEMENT;
   const vocabularyValues = shape.hiddenSize * shape.vocabularySize;
   return {
     parameters,
     layerValues: parameters - vocabularyValues * (shape.tiedHead ? 1 : 2),
+    tableValues: tableValues(shape),
     isTied: shape.tiedHead && !shape.headless,
     contextLength: shape.contextLength,
-    cacheBytesPerToken: (attendingLayers(shape).length - windowed) * bytesPerLayer,
+    cacheBytesPerToken: (caching.length - windowed) * bytesPerLayer,
     stateBytes: stateBytes(shape),
     windowCache: window ? { size: window.size, bytesPerToken: windowed * bytesPerLayer } : null,
     heads: shape.heads,
@@ -121,6 +125,10 @@ export function sizesOf(shape: DecoderShape, parameters: number) {
     vocabularyValues,
     rotaryBytesPerToken: rotaryBytes(shape),
   };
+}
+
+function tableValues({ layerInputs, layers, vocabularySize }: DecoderShape): number {
+  return layerInputs ? layerInputs.size * layers * vocabularySize : 0;
 }
 
 /** State of one request in the layers that do not attend. */
@@ -199,7 +207,7 @@ function storedFormats(header: GgufHeader, shape: DecoderShape): ConvertedFormat
   };
   const exact = keepsValues(table.type, formats.head);
   return {
-    layers: countFormats(layers),
+    layers: countFormats([...layers, { format: { kind: formats.embedding }, values: tableValues(shape) }]),
     ...formats,
     sharesTable: canShareTable(shape, { ...formats, keepsValues: exact }),
   };

@@ -15,6 +15,7 @@ const stateful = 'whose layers keep a state; it can only write text here';
 /** Reasons to refuse models that the graph of whole texts does not compute. */
 const refused: Readonly<Record<string, string>> = {
   gemma2: 'its output layer has a cap or a bias',
+  gemma4: 'whose layers share keys and values; it can only write text here',
   'gpt-oss': 'whose layers attend to sinks; it can only write text here',
   ...Object.fromEntries(architecturesWithStates.map((name) => [name, stateful])),
 };

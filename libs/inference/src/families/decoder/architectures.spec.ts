@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { expectLogits, logitsOf } from '#test/expected-logits';
 import {
   architecturesWithLatents,
+  architecturesWithSharedKeys,
   architecturesWithStates,
   convertArchitecture,
   knownTexts,
@@ -128,7 +129,7 @@ describe.each(tinyArchitectures)('a tiny %s converted from GGUF', (name) => {
   });
 });
 
-const splitOnly = [...architecturesWithStates, ...architecturesWithLatents];
+const splitOnly = [...architecturesWithStates, ...architecturesWithLatents, ...architecturesWithSharedKeys];
 const keepingKeys = tinyArchitectures.filter((name) => !splitOnly.includes(name));
 
 describe.each(keepingKeys)('a tiny %s', (name) => {
@@ -145,6 +146,24 @@ describe('attention to latents', () => {
     await expect(openTiny('deepseek-v3', 'concat')).rejects.toThrow(
       "The converter's option `layout` must be `split` for a model whose layers attend to latents.",
     );
+  });
+});
+
+describe('shared keys and values', () => {
+  it('are converted only in the layout that has them', async () => {
+    await expect(openTiny('gemma4', 'concat')).rejects.toThrow(
+      "The converter's option `layout` must be `split` for a model whose layers share keys and values.",
+    );
+  });
+
+  it('take no part of the cache', async () => {
+    const decoder = await openTiny('gemma4');
+    const row = await readInChunks(decoder, tokensOf(20, 1), 20);
+    const before = decoder.cacheElementsFed;
+    await decoder.decode([{ row, tokenId: 1 }], 'top');
+    // Five of nine layers have keys and values, of two heads of 16 values in 64 places.
+    expect(decoder.cacheElementsFed - before).toBe(5 * 2 * 2 * 16 * 64);
+    await decoder.close();
   });
 });
 
@@ -182,7 +201,7 @@ describe('experts with quantised weights', () => {
 
 /** Windows of ten or twelve tokens, of which hardly more is kept. */
 const narrow: WindowLimits = { grain: 4, slack: 2, head: 16 };
-const withWindows = ['mistral', 'phi4-mini', 'olmo3', 'gemma2', 'gemma3', 'cohere2', 'gpt-oss'];
+const withWindows = ['mistral', 'phi4-mini', 'olmo3', 'gemma2', 'gemma3', 'gemma4', 'cohere2', 'gpt-oss'];
 
 const tokensOf = (count: number, seed: number): number[] =>
   Array.from({ length: count }, (_, index) => 1 + ((seed * 31 + index * 17 + ((index * index) % 7)) % 90));

@@ -46,6 +46,8 @@ export interface Architecture {
    * that has windows.
    */
   unrotated?: { every: number } | 'whole-context' | 'beside-windows' | 'all';
+  /** Values are normed by head, without gains. */
+  valueNorm?: true;
   /** Every token sees the whole text: the model gives embeddings, and writes none. */
   bidirectional?: true;
   /** Present: the model may have experts, or must have them. */
@@ -251,6 +253,19 @@ export const architectures: Readonly<Record<string, Architecture>> = {
     attentionScale: scaleOfLargest(62),
     wholeContextEvery: 6,
     windowRotary: { base: 10000 },
+  },
+  gemma4: {
+    models: 'Gemma 4 (E2B, E4B)',
+    modelType: 'gemma4_text',
+    className: 'Gemma4ForCausalLM',
+    rotaryPairs: 'halves',
+    activation: 'gelu-tanh',
+    scaledEmbedding: true,
+    normPlacement: 'both',
+    attentionScale: () => 1,
+    wholeContextEvery: 6,
+    windowRotary: { base: 10000 },
+    valueNorm: true,
   },
   'gemma-embedding': {
     models: 'EmbeddingGemma (embeddings)',

@@ -81,11 +81,12 @@ interface ConcatAttention {
 function attendConcat(body: DecoderBody, { layer, projections, mask }: ConcatAttention): ValueName {
   const { builder } = body;
   const { heads, keyValueHeads, attention } = body.options.shape;
-  if (projections.value === null) throw new Error('This layout has no latents.');
+  const { key, value } = projections;
+  if (key === null || value === null) throw new Error('This layout has keys and values in every layer.');
   const append = (part: string, value: ValueName) =>
     builder.node('Concat', [`past_key_values.${layer}.${part}`, value], { axis: 2 }, `present.${layer}.${part}`);
-  const keys = append('key', body.splitHeads(body.rotateKey(layer, projections.key, 'position_ids'), keyValueHeads));
-  const values = append('value', body.splitHeads(projections.value, keyValueHeads));
+  const keys = append('key', body.splitHeads(body.rotateKey(layer, key, 'position_ids'), keyValueHeads));
+  const values = append('value', body.splitHeads(value, keyValueHeads));
   const query = body.splitHeads(body.rotateQuery(layer, projections.query, 'position_ids'), heads);
   return emitWholeAttention(body, { query, keys, values }, (scores) => {
     const visible = builder.node('Add', [scores, mask]);
@@ -138,7 +139,7 @@ export function emitGroupQueryDecoder(options: DecoderOptions): OnnxGraph {
   };
   const hidden = body.emitLayers((layer, { query, key, value }) => {
     const past = [`past_key_values.${layer}.key`, `past_key_values.${layer}.value`];
-    if (value === null) throw new Error('This layout has no latents.');
+    if (key === null || value === null) throw new Error('This layout has keys and values in every layer.');
     const inputs = [query, key, value, ...past, lastKeys, total, tables.cosines, tables.sines];
     const outputs = [builder.freshName('attention'), `present.${layer}.key`, `present.${layer}.value`];
     return builder.contribNodeWithOutputs('GroupQueryAttention', inputs, outputs, attributes);

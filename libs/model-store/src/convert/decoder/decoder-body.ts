@@ -5,6 +5,7 @@ import {
   attends,
   expertsOf,
   feedForwardSize,
+  headSizeOf,
   weightNames,
   type DecoderShape,
   type LayerPart,
@@ -19,6 +20,7 @@ import {
   vectorContent,
   widestFormat,
 } from './linear-layer.js';
+import { LayerInputs } from './layer-inputs.js';
 import { LatentLayers } from './latent-attention.js';
 import { rotaryFrequencies } from './rotary-frequencies.js';
 import { emitMixer, type LayerStates } from './mixer.js';
@@ -42,7 +44,8 @@ export interface DecoderOptions {
 /** Queries, keys and values of one layer before `rotate`, each `[batch, sequence, heads * headSize]`. */
 export interface Projections {
   query: ValueName;
-  key: ValueName;
+  /** Null: those of another layer, with the values. */
+  key: ValueName | null;
   /** Null: the keys, as they are cached. */
   value: ValueName | null;
 }
@@ -89,6 +92,7 @@ export class DecoderBody {
   emitLayers(attention: Attention, states?: LayerStates): ValueName {
     const { shape } = this.options;
     let residual = this.scaled(this.emitEmbedding(), shape.scales?.embedding);
+    const inputs = shape.layerInputs ? new LayerInputs(this, residual, shape.layerInputs) : null;
     let normed = this.firstNorm(residual);
     for (let layer = 0; layer < shape.layers; layer++) {
       const isFeedForward = shape.mixers?.[layer]?.kind === 'none';
@@ -104,9 +108,24 @@ export class DecoderBody {
         residual = middle.sum;
         delta = this.feedForward(layer, middle.normed);
       }
+      if (inputs || shape.layerScale) {
+        const after = this.builder.node('Add', [
+          residual,
+          this.normed(delta, weightNames.layer(layer, 'feed_forward_post_norm')),
+        ]);
+        residual = this.layerScaled(layer, inputs ? inputs.emit(layer, after) : after);
+        const isLast = layer + 1 === shape.layers;
+        normed = this.normed(residual, isLast ? weightNames.finalNorm : weightNames.layer(layer + 1, 'attention_norm'));
+        continue;
+      }
       ({ sum: residual, normed } = this.addHalf(residual, delta, layer, 'feed_forward_post_norm', 'attention_norm'));
     }
     return normed;
+  }
+
+  private layerScaled(layer: number, input: ValueName): ValueName {
+    if (!this.options.shape.layerScale) return input;
+    return this.builder.node('Mul', [input, this.vector(weightNames.layer(layer, 'layer_scale'), 1)]);
   }
 
   private firstHalf(layer: number, input: ValueName, attention: Attention, states?: LayerStates): ValueName {
@@ -148,24 +167,31 @@ export class DecoderBody {
     const { heads, normsRotated } = this.options.shape;
     const tables = this.rotaryTables(layer);
     // A norm after the rotation would undo a scale before it.
-    if (!normsRotated) return this.rotate(this.scaleQuery(query, positions), heads, positions, tables);
-    const normed = this.headNorm(this.rotate(query, heads, positions, tables), heads, layer, 'query');
+    const place = { heads, layer };
+    if (!normsRotated) return this.rotate(this.scaleQuery(query, positions), place, positions, tables);
+    const normed = this.headNorm(this.rotate(query, place, positions, tables), heads, layer, 'query');
     return this.scaleQuery(normed, positions);
   }
 
   /** Adds keys for the cache, `[batch, sequence, heads * headSize]`: rotated by their positions. */
   rotateKey(layer: number, key: ValueName, positions: ValueName): ValueName {
     const { keyValueHeads, normsRotated } = this.options.shape;
-    const rotated = this.rotate(key, keyValueHeads, positions, this.rotaryTables(layer));
+    const rotated = this.rotate(key, { heads: keyValueHeads, layer }, positions, this.rotaryTables(layer));
     return normsRotated ? this.headNorm(rotated, keyValueHeads, layer, 'key') : rotated;
   }
 
-  private rotate(input: ValueName, heads: number, positions: ValueName, tables: RotaryTables | null): ValueName {
+  private rotate(
+    input: ValueName,
+    { heads, layer }: { heads: number; layer: number },
+    positions: ValueName,
+    tables: RotaryTables | null,
+  ): ValueName {
     if (tables === null) return input;
-    const { headSize, rotary } = this.options.shape;
+    const rotary = this.windowOf(layer)?.rotary ?? this.options.shape.rotary;
+    const headSize = headSizeOf(this.options.shape, layer);
     return this.builder.contribNode('RotaryEmbedding', [input, positions, tables.cosines, tables.sines], {
       num_heads: heads,
-      interleaved: rotary.interleaved ? 1 : 0,
+      interleaved: this.options.shape.rotary.interleaved ? 1 : 0,
       ...(rotary.dimensions < headSize ? { rotary_embedding_dim: rotary.dimensions } : {}),
     });
   }
@@ -213,14 +239,14 @@ export class DecoderBody {
   }
 
   /** `[batch, sequence, heads * headSize]` → `[batch, heads, sequence, headSize]`. */
-  splitHeads(input: ValueName, heads: number): ValueName {
-    const shape = this.builder.integers([0, 0, heads, this.options.shape.headSize]);
+  splitHeads(input: ValueName, heads: number, size = this.options.shape.headSize): ValueName {
+    const shape = this.builder.integers([0, 0, heads, size]);
     return this.builder.node('Transpose', [this.builder.node('Reshape', [input, shape])], { perm: [0, 2, 1, 3] });
   }
 
   /** `[batch, heads, sequence, headSize]` → `[batch, sequence, heads * headSize]`. */
-  joinHeads(input: ValueName): ValueName {
-    const { heads, headSize } = this.options.shape;
+  joinHeads(input: ValueName, headSize = this.options.shape.headSize): ValueName {
+    const { heads } = this.options.shape;
     const transposed = this.builder.node('Transpose', [input], { perm: [0, 2, 1, 3] });
     return this.builder.node('Reshape', [transposed, this.builder.integers([0, 0, heads * headSize])]);
   }
@@ -277,16 +303,15 @@ export class DecoderBody {
     const dimensions = [table.outputs, table.inputs];
     const content = embeddingContent(weights, embedding, table);
     const weight = this.builder.weight(table.name, embedding, dimensions, content);
-    const rows = this.builder.node('Gather', [weight, 'input_ids']);
-    if (embedding === this.type) return rows;
-    return this.builder.node('Cast', [rows], { to: onnxDataTypeCode[this.type] });
+    return this.cast(this.builder.node('Gather', [weight, 'input_ids']), embedding);
   }
 
   private attentionBlock(layer: number, input: ValueName, attention: Attention): ValueName {
     if (this.latents) {
       return this.latents.emit(layer, input, (query, key) => attention(layer, { query, key, value: null }));
     }
-    const { hiddenSize, heads, keyValueHeads, headSize, bias, attention: settings } = this.options.shape;
+    const { hiddenSize, heads, keyValueHeads, bias, attention: settings, sharedKeyValues } = this.options.shape;
+    const headSize = headSizeOf(this.options.shape, layer);
     const part = (name: LayerPart, count: number) => {
       const weight = weightNames.layer(layer, name);
       return this.linear(input, { name: weight, inputs: hiddenSize, outputs: count * headSize }, bias.queryKeyValue);
@@ -297,8 +322,10 @@ export class DecoderBody {
       ? this.splitGate(part('query', 2 * heads))
       : { query: part('query', heads), gate: null };
     const query = normed('query', plainQuery, heads);
-    const key = normed('key', part('key', keyValueHeads), keyValueHeads);
-    const context = attention(layer, { query, key, value: part('value', keyValueHeads) });
+    const isShared = (sharedKeyValues?.[layer] ?? null) !== null;
+    const key = isShared ? null : normed('key', part('key', keyValueHeads), keyValueHeads);
+    const value = isShared ? null : this.valueNorm(part('value', keyValueHeads), keyValueHeads, layer);
+    const context = attention(layer, { query, key, value });
     const output = {
       name: weightNames.layer(layer, 'attention_output'),
       inputs: heads * headSize,
@@ -322,7 +349,8 @@ export class DecoderBody {
   }
 
   private headNorm(input: ValueName, heads: number, layer: number, part: 'query' | 'key'): ValueName {
-    const { queryKeyNorm, headSize, norm } = this.options.shape;
+    const { queryKeyNorm, norm } = this.options.shape;
+    const headSize = headSizeOf(this.options.shape, layer);
     const { builder } = this;
     if (queryKeyNorm === 'none') return input;
     const weight = weightNames.layer(layer, `${part}_norm`);
@@ -338,6 +366,16 @@ export class DecoderBody {
     const normed = builder.node(operator, [perHead, gain], attributes);
     const joined = builder.node('Reshape', [normed, builder.integers([0, 0, width])]);
     return isShared ? joined : builder.node('Mul', [joined, this.vector(weight, width)]);
+  }
+
+  private valueNorm(input: ValueName, heads: number, layer: number): ValueName {
+    if (!this.options.shape.valueNorm) return input;
+    const { builder } = this;
+    const size = headSizeOf(this.options.shape, layer);
+    const perHead = builder.node('Reshape', [input, builder.integers([0, 0, heads, size])]);
+    const attributes = { axis: -1, epsilon: { float: this.options.shape.norm.epsilon } };
+    const normed = builder.node('SimplifiedLayerNormalization', [perHead, this.ones(size)], attributes);
+    return builder.node('Reshape', [normed, builder.integers([0, 0, heads * size])]);
   }
 
   private feedForward(layer: number, input: ValueName): ValueName {
@@ -391,7 +429,8 @@ export class DecoderBody {
     return this.normed(input, weightNames.layer(0, 'attention_norm'));
   }
 
-  private normed(input: ValueName, name: string): ValueName {
+  /** Adds a norm over the whole width. */
+  normed(input: ValueName, name: string): ValueName {
     const { kind, epsilon } = this.options.shape.norm;
     const operator = kind === 'rms' ? 'SimplifiedLayerNormalization' : 'LayerNormalization';
     const attributes = { axis: -1, epsilon: { float: epsilon } };
@@ -453,8 +492,9 @@ export class DecoderBody {
     return this.builder.node('Expand', [this.scalar(1), this.builder.integers([size])]);
   }
 
-  private cast(value: ValueName): ValueName {
-    if (this.type === 'float32') return value;
+  /** Returns a value in the type between the layers. */
+  cast(value: ValueName, from: 'float32' | 'float16' = 'float32'): ValueName {
+    if (this.type === from) return value;
     return this.builder.node('Cast', [value], { to: onnxDataTypeCode[this.type] });
   }
 }

@@ -18,6 +18,16 @@ export interface DecoderShape {
   latent?: LatentShape;
   /** The replacement of attention in each layer, null where it attends; absent: every layer attends. */
   mixers?: readonly (Mixer | null)[];
+  /** Sizes of the heads of each layer, at most `headSize`; the cache has zeros behind smaller ones. */
+  headSizes?: readonly number[];
+  /** The layer whose keys and values a layer reads, null for its own; absent: all have their own (Gemma 3n and 4). */
+  sharedKeyValues?: readonly (number | null)[];
+  /** The values of each head are normed, without gains. */
+  valueNorm?: true;
+  /** Each layer adds a vector that depends on the token and on its embedding, through a gate. */
+  layerInputs?: { size: number };
+  /** The output of each layer is multiplied by a learned number. */
+  layerScale?: true;
   /** A layer is one half with one norm: a feed-forward where its mixer is `none`, otherwise without one (Nemotron-H). */
   oneHalf?: true;
   feedForward: FeedForwardShape;
@@ -213,6 +223,19 @@ export function attendingLayers({ layers, mixers }: Pick<DecoderShape, 'layers' 
   return Array.from({ length: layers }, (_, layer) => layer).filter((layer) => attends(mixers?.[layer]));
 }
 
+/** Returns the layers that have keys and values of their own. */
+export function cachingLayers(shape: Pick<DecoderShape, 'layers' | 'mixers' | 'sharedKeyValues'>): number[] {
+  return attendingLayers(shape).filter((layer) => (shape.sharedKeyValues?.[layer] ?? null) === null);
+}
+
+/** Returns the size of the heads of a layer. */
+export function headSizeOf(
+  { headSize, headSizes }: Pick<DecoderShape, 'headSize' | 'headSizes'>,
+  layer: number,
+): number {
+  return headSizes?.[layer] ?? headSize;
+}
+
 export interface FeedForwardShape {
   /** `gated-…`: down(activation(gate(x)) * up(x)); the others: down(activation(up(x))). */
   kind: 'gated-silu' | 'gated-gelu' | 'gated-gelu-tanh' | 'gelu' | 'gelu-tanh' | 'relu-squared';
@@ -220,7 +243,7 @@ export interface FeedForwardShape {
   size: number;
   /** Each token is computed by `used` of `count` experts, chosen by a router. */
   experts?: ExpertShape;
-  /** Layers without experts in a model that has them, and the size of their feed-forward. */
+  /** Layers without experts in a model that has them, or of another size, and the size of their feed-forward. */
   dense?: { layers: readonly boolean[]; size: number };
 }
 
@@ -269,6 +292,9 @@ export const weightNames = {
   embedding: 'embedding',
   head: 'head',
   finalNorm: 'final_norm',
+  layerTable: 'layer_table',
+  layerTableProjection: 'layer_table_projection',
+  layerTableNorm: 'layer_table_norm',
   layer: (layer: number, part: LayerPart) => `layers.${layer}.${part}`,
   bias: (name: string) => `${name}.bias`,
 } as const;
@@ -326,6 +352,10 @@ export const layerParts = [
   'shared_up',
   'shared_down',
   'feed_forward_post_norm',
+  'input_gate',
+  'input_projection',
+  'input_post_norm',
+  'layer_scale',
 ] as const;
 
 export type LayerPart = (typeof layerParts)[number];

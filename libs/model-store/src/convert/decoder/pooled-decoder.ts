@@ -68,9 +68,11 @@ class PooledDecoder {
     const { body } = this;
     const { builder } = body;
     const { heads, keyValueHeads } = body.options.shape;
+    const { key, value } = projections;
+    if (key === null) throw new Error('This layout has keys in every layer.');
     const query = body.splitHeads(body.rotateQuery(layer, projections.query, this.positions), heads);
-    const keys = body.splitHeads(body.rotateKey(layer, projections.key, this.positions), keyValueHeads);
-    const values = projections.value === null ? keys : body.splitHeads(projections.value, keyValueHeads);
+    const keys = body.splitHeads(body.rotateKey(layer, key, this.positions), keyValueHeads);
+    const values = value === null ? keys : body.splitHeads(value, keyValueHeads);
     return emitWholeAttention(body, { query, keys, values }, (scores) =>
       builder.node('Softmax', [builder.node('Add', [scores, this.maskOf(layer)])], { axis: -1 }),
     );

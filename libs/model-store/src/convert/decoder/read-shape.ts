@@ -40,7 +40,7 @@ export function readDecoderShape(
   // Other queries and keys get their pairs in halves where the weights are read.
   if (latent && (source.rotaryPairs ?? architecture.rotaryPairs) === 'adjacent') rotary.interleaved = true;
   const attention = readAttention(source, architecture, { ...sizes, rotary });
-  if (purpose !== 'text') refuseTextOnly(source, { mixers, attention });
+  if (purpose !== 'text') refuseTextOnly(source, architecture, { mixers, attention });
   const has = (name: string) => tensors.has(name);
   const attending = `blk.${attendingLayers({ layers, mixers })[0] ?? 0}`;
   const layerNorms = architecture.layerNorms ?? false;
@@ -61,6 +61,12 @@ export function readDecoderShape(
     latent,
     mixers,
     oneHalf: architecture.oneHalf,
+    ...readSharing(source, { ...sizes, windowed: windowedLayers({ parameters, layers }, architecture) }),
+    valueNorm: architecture.valueNorm,
+    ...(parameters.has('embedding_length_per_layer_input') && {
+      layerInputs: { size: parameters.size('embedding_length_per_layer_input') },
+    }),
+    layerScale: has('blk.0.layer_output_scale.weight') ? true : undefined,
     feedForward,
     queryKeyNorm: has(`${attending}.attn_q_norm.weight`) ? (architecture.queryKeyNorm ?? 'head') : 'none',
     normsRotated: architecture.normsRotated,
@@ -144,10 +150,13 @@ function readDirection(
 /** Layers whose output is computed while text is written, and not of whole texts at once. */
 function refuseTextOnly(
   { fileName, architecture }: DecoderSource,
+  { valueNorm }: Architecture,
   { mixers, attention }: { mixers: unknown; attention: AttentionShape },
 ): void {
-  const reason = mixers === undefined ? 'attend to sinks' : 'keep a state';
-  if (mixers === undefined && !attention.sinks) return;
+  // Of the architectures with sizes of heads that differ.
+  const kept = valueNorm ? 'share keys and values' : 'keep a state';
+  const reason = attention.sinks ? 'attend to sinks' : kept;
+  if (mixers === undefined && !attention.sinks && !valueNorm) return;
   throw invalidFile(
     fileName,
     `its architecture is ${architecture}, whose layers ${reason}; it can only write text here`,
@@ -191,7 +200,7 @@ function readAttention(
   function windowRotary(): RotaryShape {
     if (architecture.windowRotary === undefined) return rotary;
     const base = parameters.number('rope.freq_base_swa', architecture.windowRotary.base ?? rotary.base);
-    return { base, dimensions: rotary.dimensions };
+    return { base, dimensions: parameters.size('rope.dimension_count_swa', rotary.dimensions) };
   }
 
   function unrotatedLayers(): boolean[] | undefined {
@@ -246,6 +255,8 @@ function readFeedForward(source: DecoderSource, architecture: Architecture, laye
   const first = dense.indexOf(false);
   const experts = first < 0 ? undefined : readExperts(source, architecture, first);
   const size = experts && parameters.has('expert_feed_forward_length') ? 'expert_feed_forward_length' : null;
+  const listed = architecture.oneHalf ? null : parameters.listedNumbers('feed_forward_length');
+  if (listed) return { kind, ...listedSizes(source, listed, layers) };
   const plainSize = () =>
     architecture.oneHalf ? plainLayerSize(source, layers) : parameters.size('feed_forward_length');
   return {
@@ -254,6 +265,45 @@ function readFeedForward(source: DecoderSource, architecture: Architecture, laye
     experts,
     dense: experts && dense.includes(true) ? { layers: dense, size: plainSize() } : undefined,
   };
+}
+
+/** Sizes per layer, of which there may be two. */
+function listedSizes(
+  { fileName, architecture }: DecoderSource,
+  sizes: number[],
+  layers: number,
+): Pick<FeedForwardShape, 'size' | 'dense'> {
+  const [size = 0, other, ...more] = new Set(sizes);
+  const areSizes = [size, other ?? 1].every((each) => Number.isSafeInteger(each) && each >= 1);
+  if (sizes.length !== layers || more.length > 0 || !areSizes) {
+    const listed = `its \`${architecture}.feed_forward_length\` lists ${[...new Set(sizes)].join(', ').slice(0, 80)}`;
+    throw invalidFile(fileName, `${listed} for ${layers} layers; one or two sizes are read`);
+  }
+  return other === undefined ? { size } : { size, dense: { layers: sizes.map((each) => each === other), size: other } };
+}
+
+/** Reads sizes of heads that differ with the window, and layers behind the others that read their keys and values. */
+function readSharing(
+  { parameters, fileName }: DecoderSource,
+  { layers, headSize, windowed }: { layers: number; headSize: number; windowed: readonly boolean[] },
+): Pick<DecoderShape, 'headSizes' | 'sharedKeyValues'> {
+  const narrow = parameters.size('attention.key_length_swa', headSize);
+  const shared = parameters.number('attention.shared_kv_layers', 0);
+  if (narrow > headSize || narrow % 2 !== 0) {
+    throw invalidFile(
+      fileName,
+      `its heads of ${narrow} values in layers with a window do not fit those of ${headSize}`,
+    );
+  }
+  const headSizes = narrow === headSize ? undefined : windowed.map((hasWindow) => (hasWindow ? narrow : headSize));
+  if (shared === 0) return { headSizes };
+  const first = layers - shared;
+  const sources = windowed.map((hasWindow, layer) =>
+    layer < first ? null : windowed.slice(0, Math.max(0, first)).lastIndexOf(hasWindow),
+  );
+  if (Number.isSafeInteger(shared) && shared > 0 && !sources.includes(-1))
+    return { headSizes, sharedKeyValues: sources };
+  throw invalidFile(fileName, `${shared} of its ${layers} layers share keys and values that no other layer has`);
 }
 
 /** A flag per layer: whether it has no experts, in a model that has them. */

@@ -1,7 +1,7 @@
 import type { GraphBuilder, OnnxGraph, ValueName } from '../../onnx/index.js';
 import { onnxDataTypeCode } from '../../onnx/onnx-types.js';
 import { DecoderBody, type DecoderOptions, type Projections } from './decoder-body.js';
-import { attendingLayers, stateTensors } from './decoder-shape.js';
+import { cachingLayers, headSizeOf, stateTensors } from './decoder-shape.js';
 import type { LayerStates } from './mixer.js';
 
 /** Number of top candidates that the graph returns for samplers. */
@@ -60,6 +60,8 @@ interface PastShape {
 class SplitDecoder implements LayerStates {
   private readonly builder: GraphBuilder;
   private readonly newKeyValues: ValueName[] = [];
+  /** Keys and values of the new tokens by layer, as they are cached. */
+  private readonly fresh = new Map<number, { key: ValueName; value: ValueName }>();
   private readonly positions: ValueName;
   /** By the layers' window; 0: none. */
   private readonly pasts = new Map<number, PastShape>();
@@ -78,7 +80,7 @@ class SplitDecoder implements LayerStates {
   constructor(private readonly body: DecoderBody) {
     const builder = (this.builder = body.builder);
     const { heads, keyValueHeads, headSize } = body.options.shape;
-    this.cachePlaces = new Map(attendingLayers(body.options.shape).map((layer, place) => [layer, place]));
+    this.cachePlaces = new Map(cachingLayers(body.options.shape).map((layer, place) => [layer, place]));
     builder.input('input_ids', 'int64', ['batch', 'seq']);
     builder.input('past_lens', 'int64', ['batch']);
     builder.input('last_index', 'int64', ['batch']);
@@ -207,7 +209,8 @@ class SplitDecoder implements LayerStates {
 
   private emitPast(layer: number, window: number): PastShape {
     const keys = this.body.options.shape.latent ? 'latent' : 'key';
-    const capacity = this.dimension(`${this.pastName(layer)}.${keys}`, 2);
+    const owner = this.body.options.shape.sharedKeyValues?.[layer] ?? layer;
+    const capacity = this.dimension(`${this.pastName(owner)}.${keys}`, 2);
     const sink = this.body.options.shape.attention?.sinks ? [this.builder.integers([1])] : [];
     return {
       mask: this.emitMask(capacity, window),
@@ -256,17 +259,19 @@ class SplitDecoder implements LayerStates {
 
   private attend(layer: number, projections: Projections): ValueName {
     const { body, builder } = this;
-    const { heads, keyValueHeads, headSize, attention, latent } = body.options.shape;
+    const { shape } = body.options;
+    const { heads, keyValueHeads, headSize, attention, latent } = shape;
     const { mask, parts } = this.pastOf(layer);
-    const query = body.splitHeads(body.rotateQuery(layer, projections.query, this.positions), heads);
-    const key = body.splitHeads(body.rotateKey(layer, projections.key, this.positions), keyValueHeads);
-    const value = projections.value === null ? key : body.splitHeads(projections.value, keyValueHeads);
-    for (const fresh of new Set([key, value])) this.newKeyValues.push(this.unsqueeze(fresh, [0]));
+    const size = headSizeOf(body.options.shape, layer);
+    const rotated = body.rotateQuery(layer, projections.query, this.positions);
+    const query = this.padded(body.splitHeads(rotated, heads, size), size);
+    const owner = shape.sharedKeyValues?.[layer] ?? layer;
+    const { key, value } = this.fresh.get(owner) ?? this.addKeyValues(layer, projections, size);
 
     // Query heads that share a key-value head become rows of one product: [batch, kv_heads, group * seq, head_dim].
     const grouped = builder.node('Reshape', [query, builder.integers([0, keyValueHeads, -1, headSize])]);
     const [pastKey, pastValue] = (latent ? ['latent', 'latent'] : ['key', 'value']).map(
-      (part) => `${this.pastName(layer)}.${part}`,
+      (part) => `${this.pastName(owner)}.${part}`,
     ) as [ValueName, ValueName];
     const products = [this.scores(grouped, pastKey), this.scores(grouped, key)];
     const sinks = attention?.sinks ? [body.sinkColumn(layer, this.scoreRows)] : [];
@@ -280,7 +285,33 @@ class SplitDecoder implements LayerStates {
       builder.node('MatMul', [pastWeights, pastValue]),
       builder.node('MatMul', [newWeights, value]),
     ]);
-    return body.joinHeads(builder.node('Reshape', [context, this.contextShape]));
+    return body.joinHeads(this.cut(builder.node('Reshape', [context, this.contextShape]), size), size);
+  }
+
+  /** Adds the keys and values of a layer to the outputs, as they are cached. */
+  private addKeyValues(layer: number, { key, value }: Projections, size: number): { key: ValueName; value: ValueName } {
+    const { body } = this;
+    if (key === null) throw new Error(`Layer ${layer} has no keys.`);
+    const { keyValueHeads } = body.options.shape;
+    const split = (input: ValueName) => this.padded(body.splitHeads(input, keyValueHeads, size), size);
+    const keys = split(body.rotateKey(layer, key, this.positions));
+    const fresh = { key: keys, value: value === null ? keys : split(value) };
+    for (const each of new Set([fresh.key, fresh.value])) this.newKeyValues.push(this.unsqueeze(each, [0]));
+    this.fresh.set(layer, fresh);
+    return fresh;
+  }
+
+  /** Adds zeros behind the values of each head, `[batch, heads, seq, size]`, up to the size in the cache. */
+  private padded(input: ValueName, size: number): ValueName {
+    const missing = this.body.options.shape.headSize - size;
+    if (missing === 0) return input;
+    return this.builder.node('Pad', [input, this.builder.integers([0, 0, 0, 0, 0, 0, 0, missing])]);
+  }
+
+  private cut(input: ValueName, size: number): ValueName {
+    const { builder } = this;
+    if (size === this.body.options.shape.headSize) return input;
+    return builder.node('Slice', [input, builder.integers([0]), builder.integers([size]), builder.integers([3])]);
   }
 
   /** Joins scores, capped where the model caps them, and the columns of sinks in one copy. */

@@ -6,6 +6,7 @@ import {
   type ExpertShape,
   expertsOf,
   feedForwardSize,
+  headSizeOf,
   type GatedDelta,
   type LatentShape,
   type LayerPart,
@@ -84,6 +85,10 @@ const tensorNames: Record<LayerPart, string> = {
   shared_up: 'ffn_up_shexp',
   shared_down: 'ffn_down_shexp',
   feed_forward_post_norm: 'post_ffw_norm',
+  input_gate: 'inp_gate',
+  input_projection: 'proj',
+  input_post_norm: 'post_norm',
+  layer_scale: 'layer_output_scale',
 };
 
 /** Finds each weight of the graph in a checkpoint, also where layers are stored as one (`attn_qkv`, gate in `ffn_up`). */
@@ -104,6 +109,7 @@ export class TensorSlices {
     const finalNorm = architecture.finalNorm ?? 'output_norm';
     this.addVector(weightNames.finalNorm, `${finalNorm}.weight`, hiddenSize);
     if (norm.bias) this.addVector(weightNames.bias(weightNames.finalNorm), `${finalNorm}.bias`, hiddenSize);
+    if (shape.layerInputs) this.addLayerTable(shape.layerInputs.size);
     for (let layer = 0; layer < shape.layers; layer++) this.addLayer(layer);
   }
 
@@ -129,6 +135,24 @@ export class TensorSlices {
     return expected;
   }
 
+  private addLayerTable(size: number): void {
+    const { hiddenSize, layers, vocabularySize } = this.shape;
+    const width = layers * size;
+    this.slices.set(weightNames.layerTable, {
+      tensor: 'per_layer_token_embd.weight',
+      from: 0,
+      rows: vocabularySize,
+      columns: width,
+    });
+    this.slices.set(weightNames.layerTableProjection, {
+      tensor: 'per_layer_model_proj.weight',
+      from: 0,
+      rows: width,
+      columns: hiddenSize,
+    });
+    this.addVector(weightNames.layerTableNorm, 'per_layer_proj_norm.weight', size);
+  }
+
   private addLayer(layer: number): void {
     const { shape } = this;
     const { hiddenSize, normPlacement = 'before' } = shape;
@@ -143,6 +167,13 @@ export class TensorSlices {
     else if (mixer && mixer.kind !== 'none') this.addDelta(layer, mixer);
     if (shape.latent) this.addLatentAttention(layer, shape.latent);
     else if (attends(mixer)) this.addAttention(layer);
+    if (shape.layerInputs) {
+      const { size } = shape.layerInputs;
+      this.addPart(layer, 'input_gate', { rows: size, columns: hiddenSize });
+      this.addPart(layer, 'input_projection', { rows: hiddenSize, columns: size });
+      this.addPart(layer, 'input_post_norm', { rows: 1, columns: hiddenSize });
+    }
+    if (shape.layerScale) this.addPart(layer, 'layer_scale', { rows: 1, columns: 1 });
     if (shape.oneHalf && mixer?.kind !== 'none') return;
     const experts = expertsOf(shape, layer);
     if (experts) this.addExperts(layer, experts);
@@ -150,7 +181,9 @@ export class TensorSlices {
   }
 
   private addAttention(layer: number): void {
-    const { hiddenSize, heads, keyValueHeads, headSize, bias, queryKeyNorm, attention } = this.shape;
+    const { hiddenSize, heads, keyValueHeads, bias, queryKeyNorm, attention, sharedKeyValues } = this.shape;
+    const headSize = headSizeOf(this.shape, layer);
+    const isShared = (sharedKeyValues?.[layer] ?? null) !== null;
     const sizes: [LayerPart, number][] = [
       ['query', (attention?.outputGate ? 2 : 1) * heads * headSize],
       ['key', keyValueHeads * headSize],
@@ -159,7 +192,7 @@ export class TensorSlices {
     const fused = `blk.${layer}.attn_qkv`;
     const isFused = this.has(`${fused}.weight`);
     let from = 0;
-    for (const [part, rows] of sizes) {
+    for (const [part, rows] of isShared ? sizes.slice(0, 1) : sizes) {
       const tensor = isFused ? fused : undefined;
       this.addPart(layer, part, { rows, columns: hiddenSize, bias: bias.queryKeyValue, tensor, from });
       if (isFused) from += rows;
@@ -172,6 +205,7 @@ export class TensorSlices {
       ['query_norm', heads],
       ['key_norm', keyValueHeads],
     ] as const) {
+      if (isShared && part === 'key_norm') continue;
       const vector = { rows: 1, columns: queryKeyNorm === 'head' ? headSize : count * headSize };
       const perHead = { rows: count, columns: headSize };
       this.addPart(layer, part, queryKeyNorm === 'layer' ? perHead : vector);

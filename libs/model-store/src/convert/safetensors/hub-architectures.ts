@@ -3,6 +3,7 @@ import { addedAsExport } from '../exported-families.js';
 import { ernieExperts, graniteScales, type HubParameterValues } from './family-settings.js';
 import type { HubConfig } from './hub-config.js';
 import { deepseek2, deepseek3, glm4MoeLite } from './hub-latent-architectures.js';
+import { gemma4 } from './hub-gemma-architectures.js';
 import { falconH1, graniteHybrid, nemotronH } from './hub-mamba-architectures.js';
 import type { RowFactors } from './scaled-tensor.js';
 import { type LayerKinds, lfm2, qwen35, qwen35moe, qwen3next } from './hub-state-architectures.js';
@@ -17,6 +18,8 @@ export interface HubArchitecture {
   kinds?: LayerKinds;
   /** Modules outside the layers, where they are not those of most architectures. */
   outer?: Readonly<Record<string, string>>;
+  /** The same, where only some models have them. */
+  optionalOuter?: Readonly<Record<string, string>>;
   /** Modules that some models of the architecture have. */
   optional?: Readonly<Record<string, string>>;
   /** Modules of layers without experts, and of layers with them, in a model that has both. */
@@ -355,6 +358,8 @@ export const hubArchitectures: Readonly<Record<string, HubArchitecture>> = {
   },
   Gemma3ForCausalLM: gemma3,
   Gemma3ForConditionalGeneration: { ...gemma3, inner: 'text_config' },
+  Gemma4ForCausalLM: gemma4,
+  Gemma4ForConditionalGeneration: { ...gemma4, inner: 'text_config' },
   Glm4ForCausalLM: {
     architecture: 'glm4',
     layer: {

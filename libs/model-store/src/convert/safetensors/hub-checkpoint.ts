@@ -24,7 +24,7 @@ const outerModules: Readonly<Record<string, string>> = { token_embd: 'embed_toke
 
 /** Tensors that all who run the model compute, of the part that sees, or of layers that guess later tokens. */
 const uncountedTensors =
-  /(?:rotary_emb\.inv_freq|\.masked_bias)$|^(?:model\.)?(?:vision_tower|vision_model|visual|multi_modal_projector|mtp)\./;
+  /(?:rotary_emb\.inv_freq|\.masked_bias)$|^(?:model\.)?(?:vision_tower|vision_model|visual|multi_modal_projector|audio_tower|embed_vision|embed_audio|mtp)\./;
 
 /** A decoder in the layout of the hubs: `config.json` and safetensors. */
 export class HubCheckpoint {
@@ -204,6 +204,9 @@ class CheckpointTensors {
   translate({ layers, kinds, dense, guessing, experts, head }: Layout): Map<string, SourceTensor> {
     for (const [name, module] of Object.entries(this.hub.outer ?? outerModules))
       this.add(name, `${this.prefix}${module}`);
+    for (const [name, module] of Object.entries(this.hub.optionalOuter ?? {})) {
+      if (this.stored.has(`${this.prefix}${module}.weight`)) this.add(name, `${this.prefix}${module}`);
+    }
     if (head === 'score') this.translated.set(scoreTensor, new FloatTensor(this.require(scoreWeight)));
     if (head === 'stored' || (head === 'if-stored' && this.stored.has(`${this.head}.weight`))) {
       this.add('output', this.head);
@@ -232,6 +235,8 @@ class CheckpointTensors {
     for (const [name, parameter] of Object.entries(this.hub.parametersOfLayer ?? {})) {
       this.translated.set(`blk.${layer}.${name}.weight`, new FloatTensor(this.require(inLayer(parameter))));
     }
+    for (const name of (kind !== undefined && this.hub.kinds?.unneeded?.[kind]) || [])
+      this.unread.delete(inLayer(name));
     const parameters = kind === undefined ? {} : this.hub.kinds?.parameters?.[kind];
     for (const [name, { name: parameter, change }] of Object.entries(parameters ?? {})) {
       this.translated.set(`blk.${layer}.${name}`, new FloatTensor(this.require(inLayer(parameter)), change));

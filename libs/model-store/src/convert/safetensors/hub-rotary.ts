@@ -64,6 +64,7 @@ type Scaling = (input: ScalingInput) => Partial<HubRotary>;
 const scalings: Readonly<Record<string, Scaling>> = {
   default: () => ({}),
   dynamic: readDynamic,
+  proportional: readProportional,
   linear: ({ scaling }) => ({
     parameters: { 'rope.scaling.type': 'linear', 'rope.scaling.factor': scaling.number('factor') },
   }),
@@ -73,6 +74,17 @@ const scalings: Readonly<Record<string, Scaling>> = {
   // Its name before it was published.
   su: readLongRope,
 };
+
+/** The base is spread over whole heads, and pairs behind a share of them do not rotate. */
+function readProportional({ scaling, kind: { headSize } }: ScalingInput): Partial<HubRotary> {
+  const rotated = Math.floor((headSize * scaling.number('partial_rotary_factor', 1)) / 2);
+  const factor = scaling.number('factor', 1);
+  const factors = Float32Array.from({ length: headSize / 2 }, (_, pair) => (pair < rotated ? factor : still));
+  return { parameters: { 'rope.dimension_count': headSize }, factors: { 'rope_freqs.weight': factors } };
+}
+
+/** Divisor of the frequency of a pair that does not rotate, as GGUF files have it. */
+const still = 1e30;
 
 /** An `alpha`, as Hunyuan has it, scales the base alone, whatever the length of the text. */
 function readDynamic({ scaling, config, base, dimensions }: ScalingInput): Partial<HubRotary> {

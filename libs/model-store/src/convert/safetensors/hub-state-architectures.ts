@@ -10,6 +10,8 @@ export interface LayerKinds {
   of: (config: HubConfig) => readonly string[];
   /** Modules of each kind, beside those of every layer. */
   modules: Readonly<Record<string, Modules>>;
+  /** Parameters of each kind that files may have, and that nothing reads. */
+  unneeded?: Readonly<Record<string, readonly string[]>>;
   /** Kinds with experts; absent: all, in a model that has them. */
   withExperts?: readonly string[];
   /** Parameters of each kind without a module, by the ends of their GGUF names. */
