@@ -410,6 +410,15 @@ gemma4_text = dict(
     use_bidirectional_attention=None, use_cache=True, use_double_wide_mlp=True, vocab_size=vocabulary,
     vocab_size_per_layer_input=vocabulary,
 )  # fmt: skip
+llama4_text = dict(
+    sizes, model_type="llama4_text", attention_bias=False, attention_chunk_size=6,
+    attention_dropout=0.0, attn_scale=0.5, attn_temperature_tuning=True, floor_scale=8, for_llm_compressor=False, head_dim=8,
+    interleave_moe_layer_step=2, intermediate_size=16, intermediate_size_mlp=48, no_rope_layers=[], num_experts_per_tok=1,
+    num_hidden_layers=5, num_local_experts=4, output_router_logits=False, rms_norm_eps=1e-05,
+    rope_scaling=dict(factor=8.0, high_freq_factor=4.0, low_freq_factor=1.0, original_max_position_embeddings=64,
+                      rope_type="llama3"),
+    rope_theta=500000.0, router_aux_loss_coef=0.001, router_jitter_noise=0.0, tie_word_embeddings=False, use_qk_norm=True,
+)  # fmt: skip
 nemotron = dict(
     sizes, architectures=["NemotronHForCausalLM"], model_type="nemotron_h", attention_bias=False, attention_dropout=0.0,
     chunk_size=16, conv_kernel=4, expand=2, head_dim=16, hidden_dropout=0.0, layer_norm_epsilon=1e-05, mamba_head_dim=16,
@@ -425,6 +434,19 @@ nemotron3 = dict(
 
 
 published = {
+    "llama4": dict(llama4_text, architectures=["Llama4ForCausalLM"]),
+    "llama4-sees": dict(
+        architectures=["Llama4ForConditionalGeneration"], boi_token_index=2, eoi_token_index=3, image_token_index=4,
+        model_type="llama4", text_config=dict(llama4_text, num_hidden_layers=3, interleave_moe_layer_step=1, use_qk_norm=False),
+        tie_word_embeddings=False, torch_dtype="bfloat16", transformers_version="4.51.0.dev0",
+        vision_config=dict(
+            attention_dropout=0.0, hidden_act="gelu", hidden_size=16, image_size=28, initializer_range=0.02, intermediate_size=64,
+            model_type="llama4_vision_model", multi_modal_projector_bias=False, norm_eps=1e-05, num_attention_heads=2,
+            num_channels=3, num_hidden_layers=1, patch_size=14, pixel_shuffle_ratio=0.5, projector_dropout=0.0,
+            projector_input_dim=16, projector_output_dim=16, rope_theta=10000, vision_feature_layer=-1,
+            vision_feature_select_strategy="default", vision_output_dim=16,
+        ),
+    ),
     "gemma4": dict(gemma4_text, architectures=["Gemma4ForCausalLM"]),
     "gemma4-sees": dict(
         architectures=["Gemma4ForConditionalGeneration"], audio_token_id=3, boa_token_id=3, boi_token_id=2, dtype="bfloat16",

@@ -220,6 +220,12 @@ CASES = [
                "attention.sliding_window_pattern": [True, True, False] * 3, "embedding_length_per_layer_input": 12,
                "feed_forward_length": [24] * 5 + [48] * 4, "final_logit_softcapping": 5.0, "rope.freq_base_swa": 10000.0,
                "rope.dimension_count_swa": 8}),
+    case("llama4", "llama4", ("Llama4Text", dict(
+        attention_chunk_size=12, floor_scale=8192, attn_scale=0.1, intermediate_size=16, intermediate_size_mlp=48,
+        interleave_moe_layer_step=2, num_local_experts=4, num_experts_per_tok=1, rope_parameters=rope("llama3", 5e5, **LLAMA3))),
+         layers=5,
+         keys={"attention.sliding_window": 12, "interleave_moe_layer_step": 2, "expert_count": 4, "expert_used_count": 1,
+               "expert_feed_forward_length": 16, "feed_forward_length": 48}),
     # Files list heads and sizes per layer, 0 where a layer is something else.
     case("nemotron-h", "nemotron_h", ("NemotronH", dict(
         **NEMOTRON, layers_block_type=["linear_attention", "mlp", "linear_attention", "full_attention", "mlp"])), layers=5,
@@ -590,7 +596,7 @@ def stored_experts(arch, name, values, fused=False):
     """Experts, whose gates and values transformers stores as one: side by side in gpt-oss, otherwise one after the other."""
     block = f"blk.{name.split('.')[2]}"
     kind = "bias" if name.endswith("_bias") else "weight"
-    if arch == "gpt-oss" and kind == "weight":
+    if arch in ("gpt-oss", "llama4") and kind == "weight":
         values = values.swapaxes(1, 2)
     if "down_proj" in name:
         yield f"{block}.ffn_down_exps.{kind}", np.ascontiguousarray(values)

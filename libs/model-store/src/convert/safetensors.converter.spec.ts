@@ -442,6 +442,12 @@ describe('a checkpoint that cannot be converted', () => {
       'config.json cannot be converted: 8 of its 9 layers share keys and values that no other layer has',
     ],
     [
+      'kinds of layers that disagree',
+      'llama4',
+      (input) => edit(input, 'config.json', (config) => (config['layer_types'] = new Array(5).fill('full_attention'))),
+      'its layer_types and no_rope_layers disagree about the layers whose attention is chunked',
+    ],
+    [
       'a pattern of other layers',
       'nemotron3',
       (input) => edit(input, 'config.json', (config) => (config['hybrid_override_pattern'] = 'MEX*E')),

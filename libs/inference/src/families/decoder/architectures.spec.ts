@@ -201,7 +201,7 @@ describe('experts with quantised weights', () => {
 
 /** Windows of ten or twelve tokens, of which hardly more is kept. */
 const narrow: WindowLimits = { grain: 4, slack: 2, head: 16 };
-const withWindows = ['mistral', 'phi4-mini', 'olmo3', 'gemma2', 'gemma3', 'gemma4', 'cohere2', 'gpt-oss'];
+const withWindows = ['mistral', 'phi4-mini', 'olmo3', 'gemma2', 'gemma3', 'gemma4', 'cohere2', 'llama4', 'gpt-oss'];
 
 const tokensOf = (count: number, seed: number): number[] =>
   Array.from({ length: count }, (_, index) => 1 + ((seed * 31 + index * 17 + ((index * index) % 7)) % 90));

@@ -39,6 +39,14 @@ export interface Architecture {
   wholeContextEvery?: number;
   /** Of a file that does not say. */
   windowSize?: number;
+  /** Windows are chunks of the text. */
+  chunkedWindow?: true;
+  /** Rotated queries and keys are normed without gains, unless the source says otherwise. */
+  rotatedNorm?: true;
+  /** Queries of layers that do not rotate grow with their position. */
+  temperature?: { scale: number; length: number; offset: number };
+  /** Weights of experts multiply their inputs. */
+  weighsInputs?: true;
   /** Layers with a window rotate without the file's scaling, by this base or the file's. */
   windowRotary?: { base?: number };
   /**
@@ -117,6 +125,24 @@ export const architectures: Readonly<Record<string, Architecture>> = {
     className: 'LlamaForCausalLM',
     rotaryPairs: 'adjacent',
     experts: 'allowed',
+  },
+  llama4: {
+    models: 'Llama 4 (Scout, Maverick)',
+    modelType: 'llama4_text',
+    className: 'Llama4ForCausalLM',
+    rotaryPairs: 'adjacent',
+    wholeContextEvery: 4,
+    windowSize: 8192,
+    chunkedWindow: true,
+    unrotated: 'whole-context',
+    rotatedNorm: true,
+    temperature: { scale: 0.1, length: 8192, offset: 1 },
+    experts: 'allowed',
+    storedRouters: true,
+    sharedExpert: 'plain',
+    sigmoidRouter: true,
+    plainExpertWeights: true,
+    weighsInputs: true,
   },
   mistral3: {
     models: 'Ministral 3',

@@ -62,7 +62,7 @@ function emitMask(body: DecoderBody, window: number): ValueName {
   const rows = builder.node('Unsqueeze', [builder.node('Add', [range(sequence), past]), builder.integers([1])]);
   const columns = builder.node('Unsqueeze', [range(total), builder.integers([0])]);
   const before = builder.node('LessOrEqual', [columns, rows]);
-  const firstSeen = window > 0 ? builder.node('Sub', [rows, builder.integers(window)]) : null;
+  const firstSeen = window > 0 ? body.lastHidden(rows, window) : null;
   const causal = firstSeen ? builder.node('And', [before, builder.node('Greater', [columns, firstSeen])]) : before;
   const present = builder.node('Cast', ['attention_mask'], { to: onnxDataTypeCode.bool });
   const visible = builder.node('And', [

@@ -164,19 +164,28 @@ export class DecoderBody {
 
   /** Adds queries for the products, `[batch, sequence, heads * headSize]`: rotated by their positions and scaled. */
   rotateQuery(layer: number, query: ValueName, positions: ValueName): ValueName {
-    const { heads, normsRotated } = this.options.shape;
+    const { heads, normsRotated, attention } = this.options.shape;
     const tables = this.rotaryTables(layer);
     // A norm after the rotation would undo a scale before it.
     const place = { heads, layer };
-    if (!normsRotated) return this.rotate(this.scaleQuery(query, positions), place, positions, tables);
+    if (attention?.rotatedNorm && tables !== null) {
+      return this.scaleQuery(
+        this.plainNorm(this.rotate(query, place, positions, tables), heads, layer),
+        positions,
+        layer,
+      );
+    }
+    if (!normsRotated) return this.rotate(this.scaleQuery(query, positions, layer), place, positions, tables);
     const normed = this.headNorm(this.rotate(query, place, positions, tables), heads, layer, 'query');
-    return this.scaleQuery(normed, positions);
+    return this.scaleQuery(normed, positions, layer);
   }
 
   /** Adds keys for the cache, `[batch, sequence, heads * headSize]`: rotated by their positions. */
   rotateKey(layer: number, key: ValueName, positions: ValueName): ValueName {
-    const { keyValueHeads, normsRotated } = this.options.shape;
-    const rotated = this.rotate(key, { heads: keyValueHeads, layer }, positions, this.rotaryTables(layer));
+    const { keyValueHeads, normsRotated, attention } = this.options.shape;
+    const tables = this.rotaryTables(layer);
+    const rotated = this.rotate(key, { heads: keyValueHeads, layer }, positions, tables);
+    if (attention?.rotatedNorm && tables !== null) return this.plainNorm(rotated, keyValueHeads, layer);
     return normsRotated ? this.headNorm(rotated, keyValueHeads, layer, 'key') : rotated;
   }
 
@@ -197,9 +206,10 @@ export class DecoderBody {
   }
 
   /** Scales queries, by their positions where these count. */
-  private scaleQuery(query: ValueName, positions: ValueName): ValueName {
+  private scaleQuery(query: ValueName, positions: ValueName, layer: number): ValueName {
     const temperature = this.options.shape.attention?.temperature;
-    if (temperature === undefined) return this.builder.node('Mul', [query, this.scalar(this.attentionScale)]);
+    const applies = temperature && (!temperature.unrotatedOnly || this.rotaryTables(layer) === null);
+    if (!applies) return this.builder.node('Mul', [query, this.scalar(this.attentionScale)]);
     this.queryFactors ??= this.emitQueryFactors(positions, temperature);
     return this.builder.node('Mul', [query, this.queryFactors]);
   }
@@ -208,6 +218,15 @@ export class DecoderBody {
   windowOf(layer: number): { size: number; rotary: RotaryShape } | null {
     const window = this.options.shape.attention?.window;
     return window?.layers[layer] ? window : null;
+  }
+
+  /** Adds the last position before a token that it does not see in a layer with a window. */
+  lastHidden(positions: ValueName, window: number): ValueName {
+    const { builder } = this;
+    const size = builder.integers(window);
+    if (!this.options.shape.attention?.window?.chunked) return builder.node('Sub', [positions, size]);
+    const start = builder.node('Mul', [builder.node('Div', [positions, size]), size]);
+    return builder.node('Sub', [start, builder.integers(1)]);
   }
 
   /** Factor of the products of queries and keys. */
@@ -256,14 +275,14 @@ export class DecoderBody {
     return this.cast(this.builder.float(value));
   }
 
-  private emitQueryFactors(positions: ValueName, { scale, length }: QueryTemperature): ValueName {
+  private emitQueryFactors(positions: ValueName, { scale, length, offset = 0 }: QueryTemperature): ValueName {
     const { builder, attentionScale } = this;
     const { contextLength } = this.options.shape;
     const compute = () =>
       Promise.resolve(
         Float32Array.from(
           { length: contextLength },
-          (_, position) => attentionScale * (1 + scale * Math.log1p(Math.floor(position / length))),
+          (_, position) => attentionScale * (1 + scale * Math.log1p(Math.floor((position + offset) / length))),
         ),
       );
     const content = vectorContent({ vector: compute, rows: compute }, this.type, 'query_factors');
@@ -369,7 +388,11 @@ export class DecoderBody {
   }
 
   private valueNorm(input: ValueName, heads: number, layer: number): ValueName {
-    if (!this.options.shape.valueNorm) return input;
+    return this.options.shape.valueNorm ? this.plainNorm(input, heads, layer) : input;
+  }
+
+  /** Norms each head without gains. */
+  private plainNorm(input: ValueName, heads: number, layer: number): ValueName {
     const { builder } = this;
     const size = headSizeOf(this.options.shape, layer);
     const perHead = builder.node('Reshape', [input, builder.integers([0, 0, heads, size])]);

@@ -91,12 +91,16 @@ export interface AttentionShape {
   sinks?: boolean;
   /** Tokens see those behind them as well, in a window on both sides. */
   bidirectional?: true;
-  /** Layers whose tokens see themselves and the `size - 1` tokens before them; `rotary` is theirs. */
-  window?: { size: number; layers: readonly boolean[]; rotary: RotaryShape };
-  /** Queries grow by `1 + scale * log(1 + floor(position / length))`, against flat attention over many tokens. */
-  temperature?: { scale: number; length: number };
+  /**
+   * Layers whose tokens see themselves and the `size - 1` tokens before them, or of these those in the same chunk of the text
+   * of `size` tokens if it is `chunked`; `rotary` is theirs. */
+  window?: { size: number; layers: readonly boolean[]; rotary: RotaryShape; chunked?: true };
+  /** Queries grow by `1 + scale * log(1 + floor((position + offset) / length))`, in all layers or those that do not rotate, against flat attention over many tokens. */
+  temperature?: { scale: number; length: number; offset?: number; unrotatedOnly?: true };
   /** Queries come with a gate per value, whose sigmoid multiplies the output of attention (Qwen 3.5). */
   outputGate?: true;
+  /** Rotated queries and keys are normed by head, without gains (Llama 4). */
+  rotatedNorm?: true;
   /** Layers that do not rotate queries and keys. */
   unrotated?: readonly boolean[];
 }
@@ -254,6 +258,8 @@ export interface ExpertShape {
   scoring: 'softmax' | 'sigmoid';
   /** A learned bias of each expert counts when experts are chosen, and not in their weights. */
   selectionBias: boolean;
+  /** Weights multiply what experts read, in place of what they return (Llama 4). */
+  weighsInputs?: true;
   /** The weights of the chosen experts add up to one, before `scale`. */
   normalized: boolean;
   /** Factor of the weights; absent: 1. */

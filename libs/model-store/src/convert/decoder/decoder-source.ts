@@ -48,7 +48,7 @@ export interface SourceTensor {
  *
  * Keys that GGUF files lack, for other formats: `rope.unrotated_layers` (a flag per layer), `hidden_activation` (`silu`, `gelu` or
  * `gelu-tanh`), `expert_weights_norm` (the weights of the chosen experts add up to one), `attention.latent_norm_epsilon`,
- * `ssm.smallest_step` (least step of a Mamba layer).
+ * `attention.rotated_norm` (a flag), `ssm.smallest_step` (least step of a Mamba layer).
  */
 export interface Hyperparameters {
   has(key: string): boolean;

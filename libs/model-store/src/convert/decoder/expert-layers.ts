@@ -26,6 +26,8 @@ export interface ExpertBody {
 interface Routes {
   /** `[tokens, 1, used]`: the weights of a token's experts. */
   weights: ValueName;
+  /** `[routes, 1]`: the same in the order of experts. */
+  inOrder: ValueName;
   /** `[routes]`: token of each route, and its expert, in the order of experts. */
   tokens: ValueName;
   experts: ValueName;
@@ -48,7 +50,8 @@ export function emitExperts(body: ExpertBody, layer: number, experts: ExpertShap
   const flat = builder.node('Reshape', [input, builder.integers([-1, hiddenSize])]);
   const routes = emitRoutes(body, layer, flat, experts);
   const entering = width === hiddenSize ? flat : between('expert_in', flat, hiddenSize, width);
-  const sorted = builder.node('Gather', [entering, routes.tokens]);
+  const unweighted = builder.node('Gather', [entering, routes.tokens]);
+  const sorted = experts.weighsInputs ? builder.node('Mul', [unweighted, routes.inOrder]) : unweighted;
   const isGated = kind.startsWith('gated-');
   const parts: LayerPart[] = isGated ? ['expert_gate', 'expert_up'] : ['expert_up'];
   const wide = emitExpertLayers(body, layer, { routes, input: sorted, experts, parts, inputs: width, rows: size });
@@ -57,7 +60,9 @@ export function emitExperts(body: ExpertBody, layer: number, experts: ExpertShap
   const narrow = emitExpertLayers(body, layer, { routes, input: inner, experts, ...down });
   const unsorted = builder.node('Gather', [narrow, routes.back]);
   const byToken = builder.node('Reshape', [unsorted, builder.integers([-1, experts.used, width])]);
-  const weighted = builder.node('MatMul', [routes.weights, byToken]);
+  const weighted = experts.weighsInputs
+    ? builder.node('ReduceSum', [byToken, builder.integers([1])], { keepdims: 0 })
+    : builder.node('MatMul', [routes.weights, byToken]);
   const flatSum = builder.node('Reshape', [weighted, builder.integers([-1, width])]);
   const mixed = width === hiddenSize ? weighted : between('expert_out', flatSum, width, hiddenSize);
   const result = builder.node('Reshape', [mixed, builder.node('Shape', [input])]);
@@ -111,11 +116,16 @@ function emitRoutes(body: ExpertBody, layer: number, tokens: ValueName, experts:
   const oneHot = builder.node('OneHot', [flat, builder.integers(count), builder.integers([0, 1])], { axis: -1 });
   return {
     weights: builder.node('Unsqueeze', [weights, builder.integers([1])]),
+    inOrder: experts.weighsInputs ? builder.node('Gather', [flatWeights(), order]) : '',
     tokens: builder.node('Div', [order, builder.integers(used)]),
     experts: builder.node('Gather', [flat, order]),
     back,
     counts: builder.node('ReduceSum', [oneHot, builder.integers([0])], { keepdims: 0 }),
   };
+
+  function flatWeights(): ValueName {
+    return builder.node('Reshape', [weights, builder.integers([-1, 1])]);
+  }
 }
 
 /** Returns the experts of each token and their weights, `[tokens, used]` both. */

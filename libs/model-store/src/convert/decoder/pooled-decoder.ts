@@ -98,8 +98,12 @@ class PooledDecoder {
     const columns = builder.node('Unsqueeze', [steps, builder.integers([0])]);
     const conditions: ValueName[] = isAhead ? [this.isToken()] : [builder.node('LessOrEqual', [columns, rows])];
     if (window > 0) {
+      const isChunked = body.options.shape.attention?.window?.chunked === true;
       const distance = builder.node('Abs', [builder.node('Sub', [columns, rows])]);
-      conditions.push(builder.node('Less', [distance, builder.integers(window)]));
+      const isNear = isChunked
+        ? builder.node('Greater', [columns, body.lastHidden(rows, window)])
+        : builder.node('Less', [distance, builder.integers(window)]);
+      conditions.push(isNear);
     }
     const [first = '', ...others] = conditions;
     const seen = others.reduce((left, right) => builder.node('And', [left, right]), first);

@@ -34,7 +34,7 @@ export function readDecoderShape(
   const { parameters, tensors } = source;
   const sizes = readSizes(source, architecture, contextLength);
   const { layers, headSize, mixers, latent } = sizes;
-  refuseUncomputed(source, sizes);
+  refuseUncomputed(source, architecture, sizes);
   const bidirectional = readDirection(source, architecture, purpose);
   const rotary = readRotary(source, architecture, sizes);
   // Other queries and keys get their pairs in halves where the weights are read.
@@ -112,6 +112,7 @@ function readSizes(source: DecoderSource, architecture: Architecture, chosen?: n
 
 function refuseUncomputed(
   { parameters, fileName, architecture }: DecoderSource,
+  { storedRouters }: Architecture,
   { headSize, latent }: Pick<Sizes, 'headSize' | 'latent'>,
 ): void {
   const refuse = (key: string, value: unknown) => {
@@ -121,7 +122,7 @@ function refuseUncomputed(
     const value = parameters.number(key, 0);
     if (value !== 0) refuse(key, value);
   }
-  for (const key of uncomputedAboveOne) {
+  for (const key of storedRouters ? [] : uncomputedAboveOne) {
     const value = parameters.number(key, 1);
     if (value > 1) refuse(key, value);
   }
@@ -173,11 +174,11 @@ function readAttention(
   // The window of an encoder is as wide on both sides together.
   const size = architecture.bidirectional && stated > 0 ? Math.floor(stated / 2) + 1 : stated;
   const windowed = windowedLayers({ parameters, layers }, architecture);
-  const temperature = parameters.number('attention.temperature_scale', 0);
   // A window as long as the context hides nothing, but its layers may rotate in their own way.
   const counts =
     size > 0 && windowed.includes(true) && (size < contextLength || architecture.windowRotary !== undefined);
-  const window = counts ? { size, layers: windowed, rotary: windowRotary() } : undefined;
+  const chunked = architecture.chunkedWindow && { chunked: true as const };
+  const window = counts ? { size, layers: windowed, rotary: windowRotary(), ...chunked } : undefined;
   return {
     scale: parameters.has('attention.scale')
       ? positive(parameters.number('attention.scale'))
@@ -185,16 +186,25 @@ function readAttention(
     softCap: positive(parameters.number('attn_logit_softcapping', architecture.softCaps?.attention ?? 0)),
     sinks: architecture.sinks,
     outputGate: architecture.outputGate,
-    temperature: temperature > 0 ? { scale: temperature, length: temperatureLength() } : undefined,
+    temperature: readTemperature(),
+    rotatedNorm: readRotatedNorm(),
     window,
     unrotated: unrotatedLayers(),
   };
 
-  function temperatureLength(): number {
-    return parameters.size(
-      'attention.temperature_length',
-      parameters.number('rope.scaling.original_context_length', 0),
-    );
+  function readTemperature(): AttentionShape['temperature'] {
+    const { temperature: usual } = architecture;
+    const scale = parameters.number('attention.temperature_scale', usual?.scale ?? 0);
+    if (scale <= 0) return undefined;
+    const original = usual?.length ?? parameters.number('rope.scaling.original_context_length', 0);
+    const length = parameters.size('attention.temperature_length', original);
+    return { scale, length, ...(usual && { offset: usual.offset, unrotatedOnly: true }) };
+  }
+
+  /** The largest model of the family has no such norm, and its GGUF file does not say so. */
+  function readRotatedNorm(): true | undefined {
+    const usual = architecture.rotatedNorm === true && parameters.number('expert_count', 0) !== 128;
+    return parameters.flag('attention.rotated_norm', usual) ? true : undefined;
   }
 
   function windowRotary(): RotaryShape {
@@ -343,6 +353,7 @@ function readExperts(source: DecoderSource, architecture: Architecture, dense: n
     used,
     scoring: gating === sigmoidGating ? 'sigmoid' : 'softmax',
     selectionBias,
+    weighsInputs: architecture.weighsInputs,
     latentSize: tensors.get(`blk.${dense}.ffn_latent_down.weight`)?.dimensions[1],
     normalized: parameters.flag('expert_weights_norm', architecture.plainExpertWeights !== true),
     scale: scale === 1 ? undefined : scale,

@@ -226,6 +226,7 @@ class SplitDecoder implements LayerStates {
     const { builder } = this;
     const { batch, sequence, steps, pastColumn } = this.lengths;
     const { heads, keyValueHeads } = this.body.options.shape;
+    const isChunked = window > 0 && this.body.options.shape.attention?.window?.chunked === true;
     const one = builder.integers([1]);
     const places = this.unsqueeze(this.range(capacity), [0]);
     const columnsOfPast = window > 0 ? builder.node('Add', [places, this.unsqueeze('window_starts', [1])]) : places;
@@ -234,11 +235,13 @@ class SplitDecoder implements LayerStates {
     let isPast = builder.node('Less', [columnsOfPast, pastColumn]);
     let isCausal = builder.node('LessOrEqual', [columnsOfNew, rowsOfNew]);
     if (window > 0) {
-      const size = builder.integers(window);
-      const firstSeen = this.unsqueeze(builder.node('Sub', [this.positions, size]), [2]);
+      const firstSeen = this.unsqueeze(this.body.lastHidden(this.positions, window), [2]);
       const isNear = builder.node('Greater', [this.unsqueeze(columnsOfPast, [1]), firstSeen]);
       isPast = builder.node('And', [this.unsqueeze(isPast, [1]), isNear]);
-      const isNearNew = builder.node('Greater', [columnsOfNew, builder.node('Sub', [rowsOfNew, size])]);
+      // The border of a chunk depends on where a row's new tokens begin.
+      const isNearNew = isChunked
+        ? builder.node('Greater', [this.unsqueeze(this.positions, [1]), firstSeen])
+        : builder.node('Greater', [columnsOfNew, this.body.lastHidden(rowsOfNew, window)]);
       isCausal = builder.node('And', [isCausal, isNearNew]);
     }
     const group = builder.integers([heads / keyValueHeads]);
@@ -248,7 +251,7 @@ class SplitDecoder implements LayerStates {
       return builder.node('Expand', [this.unsqueeze(values, axes), shape]);
     };
     const past = spread(isPast, window > 0 ? [1] : [1, 2], capacity);
-    const parts = [past, spread(isCausal, [0, 1], sequence)];
+    const parts = [past, spread(isCausal, isChunked ? [1] : [0, 1], sequence)];
     if (this.body.options.shape.attention?.sinks) {
       parts.push(builder.node('Expand', [builder.float(0), this.concat([batch, group, sequence, one], 0)]));
     }

@@ -4,6 +4,7 @@ import { ernieExperts, graniteScales, type HubParameterValues } from './family-s
 import type { HubConfig } from './hub-config.js';
 import { deepseek2, deepseek3, glm4MoeLite } from './hub-latent-architectures.js';
 import { gemma4 } from './hub-gemma-architectures.js';
+import { llama4 } from './hub-llama4.js';
 import { falconH1, graniteHybrid, nemotronH } from './hub-mamba-architectures.js';
 import type { RowFactors } from './scaled-tensor.js';
 import { type LayerKinds, lfm2, qwen35, qwen35moe, qwen3next } from './hub-state-architectures.js';
@@ -34,6 +35,8 @@ export interface HubArchitecture {
     parts: Readonly<Record<string, string>>;
     stacked?: { gateAndUp: string; down: string };
   };
+  /** Module of all experts, `[experts, inputs, outputs]`, with the outputs of gate and up one after the other. */
+  transposedExperts?: string;
   /** Parameter of layers with experts that is added to their scores when experts are chosen. */
   selectionBias?: string;
   /** Module of all experts, stacked as in gpt-oss: in MXFP4, or as floats. */
@@ -145,6 +148,8 @@ export const hubArchitectures: Readonly<Record<string, HubArchitecture>> = {
     byInnerType: { ministral3: { ...ministral3, inner: 'text_config' } },
   },
   Ministral3ForCausalLM: ministral3,
+  Llama4ForCausalLM: llama4,
+  Llama4ForConditionalGeneration: { ...llama4, inner: 'text_config' },
   MixtralForCausalLM: {
     architecture: 'llama',
     layer: { ...attention, ffn_norm: 'post_attention_layernorm', ffn_gate_inp: 'block_sparse_moe.gate' },

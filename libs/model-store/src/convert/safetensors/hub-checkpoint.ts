@@ -59,7 +59,7 @@ export class HubCheckpoint {
         kinds: layerKinds(config, hub),
         dense: Number(values.get('leading_dense_block_count') ?? 0),
         guessing: config.number('num_nextn_predict_layers', 0),
-        experts: hub.experts ? expertCount(config) : 0,
+        experts: hub.experts || hub.transposedExperts ? expertCount(config) : 0,
         head: headOf({ whole, config }, weights, purpose),
       });
       for (const [name, divisors] of Object.entries(factors)) tensors.set(name, constantTensor(divisors));
@@ -242,6 +242,8 @@ class CheckpointTensors {
       this.translated.set(`blk.${layer}.${name}`, new FloatTensor(this.require(inLayer(parameter)), change));
     }
     if (this.hub.stackedExperts !== undefined) this.addStackedExperts(layer, inLayer(this.hub.stackedExperts));
+    if (this.hub.transposedExperts && experts > 0)
+      this.addTransposedExperts(layer, inLayer(this.hub.transposedExperts));
     if (!this.hub.experts || experts === 0) return;
     const { list, parts } = this.hub.experts;
     if (this.hub.selectionBias !== undefined) {
@@ -269,6 +271,17 @@ class CheckpointTensors {
       ['ffn_gate_exps', new SlicedExperts(gateAndUp, { first: 0, rows: half })],
       ['ffn_up_exps', new SlicedExperts(gateAndUp, { first: half, rows: half })],
       ['ffn_down_exps', new SlicedExperts(down, { first: 0, rows: down.entry.shape[1] ?? 0 })],
+    ];
+    for (const [name, matrix] of matrices) this.translated.set(`blk.${layer}.${name}.weight`, matrix);
+  }
+
+  private addTransposedExperts(layer: number, module: string): void {
+    const gateAndUp = this.require(`${module}.gate_up_proj`);
+    const rows = Math.floor((gateAndUp.entry.shape[2] ?? 0) / 2);
+    const matrices: [string, SourceTensor][] = [
+      ['ffn_gate_exps', new TransposedExperts(gateAndUp, { first: 0, step: 1, rows })],
+      ['ffn_up_exps', new TransposedExperts(gateAndUp, { first: rows, step: 1, rows })],
+      ['ffn_down_exps', new TransposedExperts(this.require(`${module}.down_proj`), { first: 0, step: 1 })],
     ];
     for (const [name, matrix] of matrices) this.translated.set(`blk.${layer}.${name}.weight`, matrix);
   }

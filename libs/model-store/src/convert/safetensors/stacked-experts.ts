@@ -8,10 +8,12 @@ import type { StoredTensor } from './safetensors-weights.js';
  * turns.
  */
 
-/** Which outputs of a stored matrix are meant: all, or every second one from `first` on. */
+/** Which outputs of a stored matrix are meant: all, every second one, or some from `first` on. */
 export interface Turn {
-  first: 0 | 1;
+  first: number;
   step: 1 | 2;
+  /** Outputs that are meant; absent: as many as there are. */
+  rows?: number;
 }
 
 /** Rows of floats, `[experts, outputs]`. */
@@ -49,28 +51,28 @@ export class TransposedExperts implements SourceTensor {
     private readonly turn: Turn,
   ) {
     const [experts = 0, inputs = 0, outputs = 0] = stored.entry.shape;
-    this.dimensions = [inputs, outputs / turn.step, experts];
+    this.dimensions = [inputs, turn.rows ?? outputs / turn.step, experts];
     this.origin = { fileName: stored.file.name, name: stored.entry.name };
   }
 
   async rows(from: number, to: number): Promise<Float32Array> {
     const { first, step } = this.turn;
     const [inputs = 0, rows = 0] = this.dimensions;
+    const outputs = this.stored.entry.shape[2] ?? 0;
     const result = new Float32Array((to - from) * inputs);
     for (let row = from; row < to; row++) {
       const values = await this.expert(Math.floor(row / rows));
       const output = (row % rows) * step + first;
       for (let input = 0; input < inputs; input++) {
-        result[(row - from) * inputs + input] = values[input * rows * step + output] as number;
+        result[(row - from) * inputs + input] = values[input * outputs + output] as number;
       }
     }
     return result;
   }
 
   private expert(expert: number): Promise<Float32Array> {
-    const [inputs = 0, rows = 0] = this.dimensions;
-    const size = inputs * rows * this.turn.step;
     const { file, entry } = this.stored;
+    const size = (entry.shape[1] ?? 0) * (entry.shape[2] ?? 0);
     if (this.last?.expert !== expert) {
       this.last = { expert, values: readFloats(file, entry, expert * size, size) };
     }
