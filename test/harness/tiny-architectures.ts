@@ -33,6 +33,7 @@ export const tinyArchitectures = Object.keys(models);
 /** Models with layers that do not attend. */
 export const architecturesWithStates = [
   'lfm2',
+  'lfm2-moe',
   'qwen35',
   'qwen35-moe',
   'qwen3-next',

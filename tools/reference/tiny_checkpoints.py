@@ -434,6 +434,12 @@ nemotron3 = dict(
 
 
 published = {
+    "lfm2-moe": dict(
+        sizes, architectures=["Lfm2MoeForCausalLM"], model_type="lfm2_moe", conv_L_cache=3, conv_bias=False,
+        layer_types=["conv", "conv", "full_attention", "conv"], moe_intermediate_size=16, norm_eps=1e-05, norm_topk_prob=True,
+        num_dense_layers=1, num_experts=6, num_experts_per_tok=3, num_hidden_layers=4, rope_theta=1000000.0,
+        routed_scaling_factor=1.5, use_expert_bias=True,
+    ),
     "llama4": dict(llama4_text, architectures=["Llama4ForCausalLM"]),
     "llama4-sees": dict(
         architectures=["Llama4ForConditionalGeneration"], boi_token_index=2, eoi_token_index=3, image_token_index=4,
@@ -583,7 +589,7 @@ def randomize(model: torch.nn.Module, seed: int) -> None:
     torch.manual_seed(seed)
     for name, value in [*model.named_parameters(), *model.named_buffers()]:
         # Large enough to change which experts are chosen.
-        if name.endswith("e_score_correction_bias"):
+        if name.endswith(("e_score_correction_bias", "expert_bias")):
             torch.nn.init.normal_(value, std=0.2)
     for name, value in model.named_parameters():
         if name.endswith("e_score_correction_bias"):

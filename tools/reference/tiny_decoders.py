@@ -226,6 +226,11 @@ CASES = [
          layers=5,
          keys={"attention.sliding_window": 12, "interleave_moe_layer_step": 2, "expert_count": 4, "expert_used_count": 1,
                "expert_feed_forward_length": 16, "feed_forward_length": 48}),
+    case("lfm2-moe", "lfm2moe", ("Lfm2Moe", dict(
+        layer_types=["conv", "full_attention", "conv", "conv"], conv_L_cache=3, tie_word_embeddings=True, num_dense_layers=1,
+        num_experts=6, num_experts_per_tok=3, moe_intermediate_size=16, rope_parameters=rope(base=1e6))), layers=4,
+         keys={"leading_dense_block_count": 1, "expert_count": 6, "expert_used_count": 3, "expert_feed_forward_length": 16,
+               "expert_gating_func": 2}),
     # Files list heads and sizes per layer, 0 where a layer is something else.
     case("nemotron-h", "nemotron_h", ("NemotronH", dict(
         **NEMOTRON, layers_block_type=["linear_attention", "mlp", "linear_attention", "full_attention", "mlp"])), layers=5,
@@ -312,7 +317,7 @@ def random_values(name, values, tied):
         return noise * 0.2 + (0 if values.mean() == 0 else 1)
     if "sinks" in name:
         return noise * 2
-    if "e_score_correction_bias" in name:
+    if "e_score_correction_bias" in name or name.endswith(".expert_bias"):
         return noise * 0.2
     if name.endswith("bias"):
         return noise * 0.3
@@ -437,7 +442,7 @@ def feed_forward_length(config):
 
 def stored(entry, config, name, values, names, rotated):
     """The tensors of a GGUF file for one of transformers."""
-    if "e_score_correction_bias" in name:
+    if "e_score_correction_bias" in name or name.endswith(".expert_bias"):
         yield f"blk.{name.split('.')[2]}.exp_probs_b.bias", np.ascontiguousarray(values.squeeze())
         return
     if arch_is_nemotron(entry):

@@ -414,6 +414,17 @@ export const architectures: Readonly<Record<string, Architecture>> = {
     mixer: 'short-convolution',
     finalNorm: 'token_embd_norm',
   },
+  lfm2moe: {
+    models: 'LFM2 with experts (8B-A1B)',
+    modelType: 'lfm2_moe',
+    className: 'Lfm2MoeForCausalLM',
+    rotaryPairs: 'halves',
+    mixer: 'short-convolution',
+    finalNorm: 'token_embd_norm',
+    experts: 'required',
+    sigmoidRouter: true,
+    selectionBias: 'stored',
+  },
   qwen35: {
     models: 'Qwen 3.5 and 3.6 (dense)',
     modelType: 'qwen3_5_text',

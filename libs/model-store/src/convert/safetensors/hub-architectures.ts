@@ -7,7 +7,7 @@ import { gemma4 } from './hub-gemma-architectures.js';
 import { llama4 } from './hub-llama4.js';
 import { falconH1, graniteHybrid, nemotronH } from './hub-mamba-architectures.js';
 import type { RowFactors } from './scaled-tensor.js';
-import { type LayerKinds, lfm2, qwen35, qwen35moe, qwen3next } from './hub-state-architectures.js';
+import { type LayerKinds, lfm2, lfm2moe, qwen35, qwen35moe, qwen3next } from './hub-state-architectures.js';
 
 /** How the hubs' files of an architecture map to the terms of GGUF. */
 export interface HubArchitecture {
@@ -39,6 +39,8 @@ export interface HubArchitecture {
   transposedExperts?: string;
   /** Parameter of layers with experts that is added to their scores when experts are chosen. */
   selectionBias?: string;
+  /** The same, where only some models have it. */
+  optionalSelectionBias?: string;
   /** Module of all experts, stacked as in gpt-oss: in MXFP4, or as floats. */
   stackedExperts?: string;
   /** Parameters without a module, by their GGUF names. */
@@ -385,6 +387,7 @@ export const hubArchitectures: Readonly<Record<string, HubArchitecture>> = {
     defaults: { ...cohere.defaults, sliding_window: 4096 },
   },
   Lfm2ForCausalLM: lfm2,
+  Lfm2MoeForCausalLM: lfm2moe,
   Qwen3NextForCausalLM: qwen3next,
   Qwen3_5ForCausalLM: qwen35,
   Qwen3_5ForConditionalGeneration: { ...qwen35, inner: 'text_config' },

@@ -250,6 +250,8 @@ class CheckpointTensors {
       const bias = new FloatTensor(this.require(inLayer(this.hub.selectionBias)));
       this.translated.set(`blk.${layer}.exp_probs_b.bias`, bias);
     }
+    const optionalBias = this.hub.optionalSelectionBias && this.take(inLayer(this.hub.optionalSelectionBias));
+    if (optionalBias) this.translated.set(`blk.${layer}.exp_probs_b.bias`, new FloatTensor(optionalBias));
     const stacked = this.hub.experts.stacked ?? { gateAndUp: 'gate_up_proj', down: 'down_proj' };
     if (this.stored.has(inLayer(`${list}.${stacked.gateAndUp}`))) {
       return this.addFusedExperts(layer, inLayer(list), stacked);

@@ -64,6 +64,45 @@ export const lfm2 = {
   }),
 };
 
+const lfm2FeedForwardModules = {
+  ffn_gate: 'feed_forward.w1',
+  ffn_up: 'feed_forward.w3',
+  ffn_down: 'feed_forward.w2',
+};
+
+/** LFM2 with experts behind the first layers. */
+export const lfm2moe = {
+  ...lfm2,
+  architecture: 'lfm2moe',
+  layer: { attn_norm: 'operator_norm', ffn_norm: 'ffn_norm' },
+  denseLayer: lfm2FeedForwardModules,
+  expertLayer: { ffn_gate_inp: 'feed_forward.gate' },
+  experts: {
+    list: 'feed_forward.experts',
+    parts: { ffn_gate_exps: 'w1', ffn_up_exps: 'w3', ffn_down_exps: 'w2' },
+  },
+  optionalSelectionBias: 'feed_forward.expert_bias',
+  otherNames: { tie_word_embeddings: 'tie_embedding' },
+  defaults: {
+    tie_word_embeddings: true,
+    rope_theta: 1e6,
+    norm_eps: 1e-5,
+    num_dense_layers: 2,
+    num_experts: 32,
+    num_experts_per_tok: 4,
+    moe_intermediate_size: 1792,
+  },
+  parameters: (config: HubConfig) => ({
+    ...lfm2.parameters(config),
+    feed_forward_length: config.size('intermediate_size'),
+    leading_dense_block_count: config.number('num_dense_layers'),
+    expert_used_count: config.size('num_experts_per_tok'),
+    expert_feed_forward_length: config.size('moe_intermediate_size'),
+    expert_weights_norm: config.flag('norm_topk_prob', true),
+    expert_weights_scale: config.number('routed_scaling_factor', 1),
+  }),
+};
+
 const deltaNorms = { attn_norm: 'input_layernorm', post_attention_norm: 'post_attention_layernorm' };
 
 export const qwen35 = {
