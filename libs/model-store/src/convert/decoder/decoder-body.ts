@@ -1,6 +1,5 @@
 import { onnxDataTypeCode } from '../../onnx/onnx-types.js';
-import { encodeFloat16Array } from '#common';
-import { bytesOf, GraphBuilder, type ValueName } from '../../onnx/index.js';
+import { GraphBuilder, type ValueName } from '../../onnx/index.js';
 import {
   attends,
   expertsOf,
@@ -22,7 +21,7 @@ import {
 } from './linear-layer.js';
 import { LayerInputs } from './layer-inputs.js';
 import { LatentLayers } from './latent-attention.js';
-import { rotaryFrequencies } from './rotary-frequencies.js';
+import { type RotaryTables, RotaryTableSet } from './rotary-tables.js';
 import { emitMixer, type LayerStates } from './mixer.js';
 import { SharedTable } from './shared-table.js';
 import type { WeightSource } from './weight-source.js';
@@ -55,15 +54,6 @@ export type Attention = (layer: number, projections: Projections) => ValueName;
 
 type QueryTemperature = NonNullable<NonNullable<DecoderShape['attention']>['temperature']>;
 
-/** Cosines and sines by position, `[context, dimensions / 2]` each. */
-export interface RotaryTables {
-  cosines: ValueName;
-  sines: ValueName;
-}
-
-/** Values of a rotary table in memory at once. */
-const tablePieceValues = 1 << 21;
-
 /** Adds the layers of a decoder to a graph; the cache layouts differ only in `Attention`. */
 export class DecoderBody {
   readonly builder: GraphBuilder;
@@ -71,7 +61,7 @@ export class DecoderBody {
   readonly type: 'float32' | 'float16';
   /** Factor of the queries `[batch, sequence, 1]`, the scale included, where it depends on the position. */
   private queryFactors: ValueName | null = null;
-  private readonly tables = new Map<RotaryShape, RotaryTables>();
+  private readonly tables: RotaryTableSet;
   private readonly sharedTable: SharedTable | null;
   private readonly latents: LatentLayers | null;
 
@@ -81,6 +71,7 @@ export class DecoderBody {
   ) {
     this.builder = new GraphBuilder(name);
     this.type = options.linear.kind === 'float16' ? 'float16' : 'float32';
+    this.tables = new RotaryTableSet(this.builder, this.type, options.shape.contextLength);
     this.sharedTable = options.sharesTable ? this.shareTable(options) : null;
     this.latents = options.shape.latent ? new LatentLayers(this, options.shape.latent) : null;
   }
@@ -151,15 +142,7 @@ export class DecoderBody {
     const { rotary, attention } = this.options.shape;
     if (attention?.unrotated?.[layer]) return null;
     const shape = this.windowOf(layer)?.rotary ?? rotary;
-    const known = this.tables.get(shape);
-    if (known) return known;
-    const suffix = this.tables.size === 0 ? '' : `_${this.tables.size + 1}`;
-    const tables = {
-      cosines: this.rotaryTable(`rotary_cosines${suffix}`, shape, Math.cos),
-      sines: this.rotaryTable(`rotary_sines${suffix}`, shape, Math.sin),
-    };
-    this.tables.set(shape, tables);
-    return tables;
+    return this.tables.of(shape);
   }
 
   /** Adds queries for the products, `[batch, sequence, heads * headSize]`: rotated by their positions and scaled. */
@@ -288,25 +271,6 @@ export class DecoderBody {
     const content = vectorContent({ vector: compute, rows: compute }, this.type, 'query_factors');
     const table = builder.weight('query_factors', this.type, [contextLength], content);
     return builder.node('Unsqueeze', [builder.node('Gather', [table, positions]), builder.integers([2])]);
-  }
-
-  private rotaryTable(name: string, shape: RotaryShape, wave: (angle: number) => number): ValueName {
-    const { type } = this;
-    const { contextLength } = this.options.shape;
-    const half = shape.dimensions / 2;
-    const step = Math.max(1, Math.floor(tablePieceValues / half));
-    const content = async function* (): AsyncGenerator<Uint8Array> {
-      const frequencies = await rotaryFrequencies(shape);
-      for (let first = 0; first < contextLength; first += step) {
-        const values = new Float32Array((Math.min(contextLength, first + step) - first) * half);
-        for (let index = 0; index < values.length; index++) {
-          const angle = (first + Math.floor(index / half)) * (frequencies[index % half] as number);
-          values[index] = wave(angle) * (shape.magnitude ?? 1);
-        }
-        yield bytesOf(type === 'float16' ? encodeFloat16Array(values) : values);
-      }
-    };
-    return this.builder.weight(name, type, [contextLength, half], content);
   }
 
   private shareTable({ shape, weights, head }: DecoderOptions): SharedTable {
