@@ -239,7 +239,7 @@ export class DeviceSession implements GraphSession, GraphDevice {
 
   private keep(value: Pointer): HeldTensor {
     const { api, kept } = this;
-    const tensor = new HeldTensor(value, this.shapeOf(value), {
+    const tensor: HeldTensor = new HeldTensor(value, this.shapeOf(value), {
       read: () => this.download(tensor),
       release: () => {
         kept.delete(tensor);
