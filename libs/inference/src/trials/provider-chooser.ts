@@ -160,6 +160,9 @@ function aboutTrial({ modelId }: HostLoadOptions, provider: string, { name, driv
   return { modelId, provider, device: name, driver };
 }
 
+/** Counts the ways in which graphs have been made for a device: another one is tried anew. */
+const graphsForDevices = '2';
+
 /** Returns what a trial depends on: a model, a device, the runtime, and the processor that it is compared with. */
 export async function trialKey(
   { modelId, directory, graphFile }: Pick<HostLoadOptions, 'modelId' | 'directory' | 'graphFile'>,
@@ -170,7 +173,7 @@ export async function trialKey(
   return {
     modelId,
     graph: graph === null ? '' : `${graph.size} bytes of ${graph.mtimeMs}`,
-    ...{ provider, device: name, driver, runtime: runtimeVersion },
+    ...{ provider, device: name, driver, runtime: runtimeVersion, graphs: graphsForDevices },
     processor: `${cpus()[0]?.model ?? ''} × ${availableProcessors()}`,
   };
 }
