@@ -6,9 +6,16 @@ import {
   type ProviderDevices,
   softwareNote,
   TrialStore,
+  withoutAbsent,
 } from '#inference/trials';
-import type { WorkerConfig } from '#platform/config';
+import { defaultProviders, type WorkerConfig } from '#platform/config';
 import type { Logger } from '#platform/logging';
+
+export interface ChosenProviders {
+  launch: HostLauncher;
+  /** Providers that models are loaded on, in order of preference. */
+  providers: Promise<string[]>;
+}
 
 /**
  * Returns a launcher of hosts that load each model on the provider that is right and the fastest for it here. Rejects
@@ -16,20 +23,40 @@ import type { Logger } from '#platform/logging';
  */
 export async function chooseProviders(
   launch: HostLauncher,
-  { config, logger }: { config: ProviderSettings; logger: Logger },
-): Promise<HostLauncher> {
-  const { providerLibraries: libraries } = config;
+  { config, logger, findDevices = findProviderDevices }: ChooseOptions,
+): Promise<ChosenProviders> {
+  const { providerLibraries: libraries, allowSoftwareGpu: allowsSoftware } = config;
   // Found while the worker starts, unless a library may be wrong.
-  const devices = findProviderDevices(config.providers, { libraries });
+  const devices = findDevices(config.providers, { libraries });
   if (libraries.length > 0) await devices;
-  void devices.then((found) => reportDevices(found, config, logger));
   const chooser = new ProviderChooser({
-    ...{ launch, devices },
-    allowsSoftware: config.allowSoftwareGpu,
+    ...{ launch, devices, allowsSoftware },
     trials: new TrialStore(config.home, (message, error) => logger.warn({ error }, message)),
     log: (message) => logger.info(message),
   });
-  return choosingLauncher(launch, chooser);
+  const providers = devices.then((found) => {
+    const isDefault = config.providers.join() === defaultProviders.join();
+    const usable = isDefault ? withoutAbsent(config.providers, found, { allowsSoftware }) : config.providers;
+    // A machine without a GPU is none that lacks something.
+    if (usable.join() === 'cpu') logger.info(`models run on the processor: ${whyNone(found)}`);
+    else reportDevices(found, config, logger);
+    return usable;
+  });
+  return { launch: choosingLauncher(launch, chooser), providers };
+}
+
+function whyNone(devices: ProviderDevices): string {
+  const reasons = [...devices].map(([provider, device]) => {
+    return `${provider}: ${'missing' in device ? device.missing : softwareNote(device)}`;
+  });
+  return reasons.length === 0 ? 'no other provider is listed' : reasons.join('; ');
+}
+
+interface ChooseOptions {
+  config: ProviderSettings;
+  logger: Logger;
+  /** Default: those of this machine. */
+  findDevices?: typeof findProviderDevices;
 }
 
 type ProviderSettings = Pick<WorkerConfig, 'home' | 'providers' | 'providerLibraries' | 'allowSoftwareGpu'>;

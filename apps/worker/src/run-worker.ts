@@ -33,7 +33,8 @@ export interface WorkerOverrides {
 /** Runs a worker until SIGTERM or SIGINT, then drains it and lets the process end. */
 export async function runWorker(config: WorkerConfig, overrides: WorkerOverrides = {}): Promise<void> {
   const logger = createLogger('worker');
-  const launch = await chooseProviders(overrides.launch ?? forkHost({ env: hostEnvironment }), { config, logger });
+  const hosts = overrides.launch ?? forkHost({ env: hostEnvironment });
+  const { launch, providers } = await chooseProviders(hosts, { config, logger });
   const transport = await createTransport({
     url: config.queueUrl,
     namespace: config.namespace,
@@ -50,7 +51,7 @@ export async function runWorker(config: WorkerConfig, overrides: WorkerOverrides
     warn: (message) => logger.warn(message),
   });
   const worker = new Worker({
-    ...workerSettings(config),
+    ...workerSettings(config, await providers),
     ...{ transport, artifacts, media, tracing, logger, process: describedProcess },
     launch,
     timings: overrides.timings,
@@ -90,8 +91,8 @@ export async function runWorker(config: WorkerConfig, overrides: WorkerOverrides
   logger.info('worker stopped');
 }
 
-function workerSettings(config: WorkerConfig) {
-  const { home, models, pools, pickupTimeoutMs, providers, providerLibraries, threads, slots, tee } = config;
+function workerSettings(config: WorkerConfig, providers: string[]) {
+  const { home, models, pools, pickupTimeoutMs, providerLibraries, threads, slots, tee } = config;
   return {
     ...{ home, models, pools, pickupTimeoutMs },
     settings: { providers, providerLibraries, threads, slots, ...(tee !== 'off' && { tee }) },

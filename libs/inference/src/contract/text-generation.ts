@@ -267,10 +267,17 @@ export const textWarmUp: Omit<TextGenerationRequest, 'id'> = {
   topLogprobs: null,
 };
 
-/** A prompt and a text of some tokens, whose log-probabilities differ by little between providers. */
+/**
+ * A prompt and a text of some tokens, whose log-probabilities differ by little between providers. The prompt has more than
+ * 32 tokens: from there on, providers have kernels of their own.
+ */
 export const textTrial: Omit<TextGenerationRequest, 'id'> = {
   ...textWarmUp,
-  prompt: { text: 'The river runs from the hills to the sea, and the old road follows it. One day' },
+  prompt: {
+    text:
+      'The river runs from the hills to the sea, and the old road follows it past mills and bridges and small towns. ' +
+      'In the morning a boat goes down, and in the evening it comes back with bread, letters and news. One day',
+  },
   maxTokens: 8,
   topLogprobs: 5,
 };

@@ -72,7 +72,14 @@ export interface ConcatGraph extends DecoderGraphBase {
   logitsToKeep: { name: string; rank: number } | null;
 }
 
-export type DecoderGraph = SplitGraph | ConcatGraph;
+/** The split graph for a device: keys and values are written in place, where past and present are the same tensor. */
+export interface DeviceGraph extends DecoderGraphBase, Pick<SplitGraph, SplitOutputs> {
+  kind: 'device';
+}
+
+type SplitOutputs = 'topSize' | 'hasLogSumExp' | 'givesWanted' | 'takesAdapters';
+
+export type DecoderGraph = SplitGraph | ConcatGraph | DeviceGraph;
 
 const statePattern = /^past_states\.(\d+\.\w+)$/;
 
@@ -95,9 +102,9 @@ export function inspectDecoderGraph(session: GraphSession, hints: DecoderHints =
   if (!firstPast) throw unfit('it has no inputs `past_key_values.N.key` and `.value`; it was exported without a cache');
   const base = describeCache(firstPast, hints);
   const isSplit = outputs.has('new_kv') && inputs.has('past_lens');
-  return isSplit
-    ? splitGraph(pasts, { ...base, vocabularySize: vocabularyOf(outputs, hints) }, inputs, outputs)
-    : concatGraph(pasts, { ...base, vocabularySize: vocabularyOf(outputs, hints) }, inputs, outputs);
+  const shape = { ...base, vocabularySize: vocabularyOf(outputs, hints) };
+  if (inputs.has('seqlens_k') && inputs.has('total_length')) return deviceGraph(pasts, shape, inputs, outputs);
+  return isSplit ? splitGraph(pasts, shape, inputs, outputs) : concatGraph(pasts, shape, inputs, outputs);
 }
 
 type Descriptions = Map<string, TensorDescription>;
@@ -116,18 +123,35 @@ function splitGraph(
   refuseUnknownInputs(inputs, known);
   if (!inputs.has('last_index')) throw unfit('its split cache comes without the input `last_index`');
   if (base.cacheType !== 'float32') throw unfit('its split cache is not float32');
-  const topShape = outputs.get('topk_values')?.shape;
-  const topSize = outputs.has('topk_ids') ? Number(topShape?.[topShape.length - 1] ?? 0) : 0;
   return {
     ...base,
     kind: 'split',
     caches: pasts.map((past) => ({ past: past.name, present: null, ...(takesStarts && windowOf(past)) })),
+    ...splitOutputs(inputs, outputs),
+    states,
+  };
+}
+
+function splitOutputs(inputs: Descriptions, outputs: Descriptions): Pick<SplitGraph, SplitOutputs> {
+  const topShape = outputs.get('topk_values')?.shape;
+  const topSize = outputs.has('topk_ids') ? Number(topShape?.[topShape.length - 1] ?? 0) : 0;
+  return {
     topSize: Number.isInteger(topSize) ? topSize : 0,
     hasLogSumExp: outputs.has('lse'),
     givesWanted: inputs.has('wanted_ids') && outputs.has('wanted_logits'),
     takesAdapters: inputs.has('adapter_ids'),
-    states,
   };
+}
+
+function deviceGraph(
+  pasts: TensorDescription[],
+  base: BaseShape,
+  inputs: Descriptions,
+  outputs: Descriptions,
+): DeviceGraph {
+  const known = new Set(['input_ids', 'last_index', 'wanted_ids', 'adapter_ids', 'seqlens_k', 'total_length']);
+  refuseUnknownInputs(inputs, known);
+  return { ...base, kind: 'device', caches: presentsOf(pasts, outputs), ...splitOutputs(inputs, outputs) };
 }
 
 function concatGraph(
@@ -140,15 +164,10 @@ function concatGraph(
   const tokens = inputs.has('inputs_embeds') ? 'inputs_embeds' : 'input_ids';
   const known = new Set([tokens, 'attention_mask', 'position_ids', 'use_cache_branch', keep?.name ?? '']);
   refuseUnknownInputs(inputs, known);
-  const caches = pasts.map(({ name }) => {
-    const present = name.replace(/^past(?:_key_values)?\./, 'present.');
-    if (!outputs.has(present)) throw unfit(`it has no output \`${present}\` for its input \`${name}\``);
-    return { past: name, present };
-  });
   return {
     ...base,
     kind: 'concat',
-    caches,
+    caches: presentsOf(pasts, outputs),
     logitsType: floatType(outputs.get('logits')),
     inputIds: integerType(inputs.get('input_ids')) ?? 'int64',
     attentionMask: integerType(inputs.get('attention_mask')),
@@ -157,6 +176,14 @@ function concatGraph(
     useCacheBranch: inputs.has('use_cache_branch'),
     logitsToKeep: keep ? { name: keep.name, rank: keep.shape.length } : null,
   };
+}
+
+function presentsOf(pasts: TensorDescription[], outputs: Descriptions): CacheNames[] {
+  return pasts.map(({ name }) => {
+    const present = name.replace(/^past(?:_key_values)?\./, 'present.');
+    if (!outputs.has(present)) throw unfit(`it has no output \`${present}\` for its input \`${name}\``);
+    return { past: name, present };
+  });
 }
 
 function pastInputs(inputs: readonly TensorDescription[]): TensorDescription[] {

@@ -16,7 +16,7 @@ export interface GraphTensor {
   readonly data: unknown;
 }
 
-/** A tensor that stays where its graph runs. Only its session takes it, and whoever holds it releases it once. */
+/** A tensor that stays where its graph runs. Graphs on the same device take it, and whoever holds it releases it once. */
 export interface KeptTensor extends GraphTensor {
   /** Copies the values to the host. Throws the text of the runtime. */
   read(): TensorData;
@@ -51,5 +51,28 @@ export interface GraphSession {
     fetches: readonly string[],
     kept: ReadonlySet<string>,
   ): Promise<Record<string, GraphTensor>>;
+  /** Where tensors can stay with the graph; absent where all of them are on the host. */
+  readonly device?: GraphDevice;
   release(): Promise<void>;
+}
+
+/** A run whose inputs and outputs are bound once. Host tensors among them are read and written in place. */
+export interface BoundRun {
+  /** Rejects with the runtime's error. */
+  run(): Promise<void>;
+  /** Leaves the tensors to their holders. */
+  release(): void;
+}
+
+/** The memory in which a graph runs. */
+export interface GraphDevice {
+  /** Returns a tensor whose values are not set. */
+  allocate(type: TensorType, dims: readonly number[]): KeptTensor;
+  /** The same kept tensor may be an input and an output, where the graph's operator writes it in place. */
+  bind(inputs: Record<string, GraphTensor>, outputs: Record<string, GraphTensor>): BoundRun;
+  /** Opens a small graph that takes kept tensors of this one. */
+  openBeside(model: Uint8Array): Promise<GraphSession>;
+  /** Bytes of tensors that were copied from the host and back by now. */
+  readonly bytesIn: number;
+  readonly bytesOut: number;
 }

@@ -3,6 +3,7 @@ import { PlatformError } from '#common';
 import { freeBytes } from '#platform/memory';
 import { BindingSession, isProviderOfBuild } from './binding-session.js';
 import { DeviceSession, isDevice } from './c-api/device-session.js';
+import { takesHalfFloats } from './c-api/half-floats.js';
 import { OrtApiUnavailable } from './c-api/ort-api.js';
 import { isOfLibrary } from './c-api/provider-libraries.js';
 import type { GraphSession } from './graph-session.js';
@@ -60,13 +61,37 @@ async function openOn(options: SessionOptions, chosen: ChosenProvider): Promise<
   if (isOfLibrary(chosen.provider)) return await DeviceSession.open(options, chosen);
   if (!isDevice(chosen.provider)) return await BindingSession.open(options, chosen);
   try {
-    return await DeviceSession.open(options, chosen);
+    return await openOnDevice(options, chosen);
   } catch (error) {
     if (!(error instanceof OrtApiUnavailable)) throw error;
     const note = `${chosen.provider} blocks the host while it works: ${error.message}`;
-    const notes = chosen.providerNote === null ? [note] : [chosen.providerNote, note];
-    return await BindingSession.open(options, { ...chosen, providerNote: notes.join('; ') });
+    return await BindingSession.open(options, { ...chosen, providerNote: joinNotes(chosen.providerNote, note) });
   }
+}
+
+/** Opens a graph as the device computes it best, from the same files. */
+async function openOnDevice(options: SessionOptions, chosen: ChosenProvider): Promise<DeviceSession> {
+  const { modelPath, model, isDecoder = false } = options;
+  const half = await takesHalfFloats(chosen.provider);
+  const { graphForDevice } = await import('#model-store/device');
+  const file = { folder: dirname(modelPath), graphFile: basename(modelPath), ...(model !== undefined && { model }) };
+  // The runtime says better what is wrong with a graph that cannot be read.
+  const changed = await graphForDevice(file, { takesHalfFloats: half, cacheInPlace: isDecoder }).catch(() => null);
+  if (changed === null) return await DeviceSession.open(options, chosen);
+  const onDevice = { ...options, model: changed.model };
+  try {
+    return await DeviceSession.open({ ...onDevice, isWhole: changed.cacheInPlace }, chosen);
+  } catch (error) {
+    if (!changed.cacheInPlace || error instanceof OrtApiUnavailable) throw error;
+    const note = `parts of its graph run on the processor (${plainReason(error)})`;
+    return await DeviceSession.open(onDevice, { ...chosen, providerNote: joinNotes(chosen.providerNote, note) });
+  } finally {
+    freeBytes(changed.model);
+  }
+}
+
+function joinNotes(...notes: (string | null)[]): string {
+  return notes.filter((note) => note !== null).join('; ');
 }
 
 /** Returns null for a graph of which every output is fetched, and for one that the runtime has to refuse. */

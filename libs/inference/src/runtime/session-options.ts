@@ -21,6 +21,10 @@ export interface SessionOptions {
    * such as the attention of every layer.
    */
   outputs?: readonly string[];
+  /** The graph is a decoder, whose cache may stay on a device that writes it in place; default false. */
+  isDecoder?: boolean;
+  /** Refuses a graph of which a part would run on the processor, and its values cross the bus; default false. */
+  isWhole?: boolean;
 }
 
 /** The provider that runs a graph, and why those before it, or all that it can do, are not used; null otherwise. */

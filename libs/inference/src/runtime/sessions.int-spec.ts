@@ -157,7 +157,7 @@ describe('the C API', softwareGpuTimeouts, () => {
     };
     await runOften(3, 200);
     const before = process.memoryUsage().rss;
-    await runOften(10, 400);
+    await runOften(20, 500);
     expect(process.memoryUsage().rss - before).toBeLessThan(48 * 2 ** 20);
   });
 

@@ -41,7 +41,7 @@ export interface DecodePart {
  * unchanged.
  */
 export interface Decoder {
-  readonly kind: 'split' | 'concat';
+  readonly kind: 'split' | 'concat' | 'device';
   readonly vocabularySize: number;
   /** Number of top logits per row in `top`; 0 if the graph has no such output. */
   readonly topSize: number;

@@ -2,6 +2,7 @@ import { type DecoderHints, inspectDecoderGraph } from '../runtime/decoder-graph
 import type { GraphSession } from '../runtime/graph-session.js';
 import { ConcatDecoder } from './concat-decoder.js';
 import type { Decoder } from './decoder.js';
+import { DeviceDecoder } from './device/device-decoder.js';
 import { SplitDecoder } from './split-decoder.js';
 import type { TokenEmbedder } from './token-embedder.js';
 import type { WindowLimits } from './window-positions.js';
@@ -26,5 +27,9 @@ export function openDecoder(
   const { embedder = null } = options;
   const graph = inspectDecoderGraph(session, { ...options.hints, takesEmbeddings: embedder !== null });
   if (graph.kind === 'split') return new SplitDecoder(session, graph, options.slots, options.windowLimits);
+  if (graph.kind === 'device') {
+    if (session.device === undefined) throw new TypeError('The graph needs a session on a device.');
+    return new DeviceDecoder(session, session.device, graph);
+  }
   return new ConcatDecoder(session, graph, { prefixGrain: options.chunkTokens ?? defaultChunkTokens, embedder });
 }

@@ -38,6 +38,7 @@ class ChoosingHost implements HostProcess {
     this.tell = listener;
     this.host.onMessage((message) => {
       if (message.type === 'ready') this.isReady = true;
+      if (message.type === 'load-failed') this.noteFailedLoad(message.detail);
       listener(message);
     });
   }
@@ -63,6 +64,13 @@ class ChoosingHost implements HostProcess {
     if (signal.aborted) return;
     this.chosen = { ...options, ...choice };
     this.host.send({ type: 'load', options: this.chosen });
+  }
+
+  /** Only a load on one device tells which of them failed. */
+  private noteFailedLoad(reason: string): void {
+    const [provider, ...others] = this.chosen?.providers ?? [];
+    if (this.chosen === null || provider === undefined || provider === 'cpu' || others.length > 0) return;
+    this.chooser.noteFailedLoad(this.chosen, provider, reason.replace(/\.$/, ''));
   }
 
   /** Before a host is replaced, its crash is known to the next one. */

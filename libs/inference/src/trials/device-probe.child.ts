@@ -1,6 +1,6 @@
 import { errorText } from '#common/values';
 import { describeLibraryDevice, registerProviderLibraries } from '../runtime/c-api/provider-libraries.js';
-import { listVulkanDevices } from '../runtime/devices/vulkan-devices.js';
+import { listVulkanDevices, NoVulkanDevice } from '../runtime/devices/vulkan-devices.js';
 import type { ProbedDevices, ProbedLibrary, ProbeRequest } from './provider-devices.js';
 
 /* Runs as a separate process: a driver or a library may crash it. */
@@ -9,7 +9,7 @@ function probeVulkan(): ProbedDevices {
   try {
     return { devices: listVulkanDevices() };
   } catch (error) {
-    return { missing: errorText(error) };
+    return { missing: errorText(error), ...(error instanceof NoVulkanDevice && { isAbsent: true }) };
   }
 }
 

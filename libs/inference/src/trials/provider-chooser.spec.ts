@@ -205,6 +205,27 @@ describe('a host whose provider is chosen', () => {
     });
   });
 
+  it('goes to the next device of the list where the load fails on the chosen one, and then to the processor', async () => {
+    const devices = { cuda: card, webgpu: card };
+    const scene = machine({ cuda: { ms: 1 }, webgpu: { ms: 2 } }, devices);
+    const list = ['cuda', 'webgpu', 'cpu'];
+    const chooser = scene.chooser();
+    const choose = () => chooser.choose(loadOf(...list), new AbortController().signal);
+    expect((await choose()).providers).toEqual(['cuda']);
+    const failing = machine(
+      { cuda: { loadFailure: 'out of memory.' }, webgpu: { loadFailure: 'too large.' } },
+      devices,
+    );
+    const host = choosingLauncher(failing.launch, chooser)(loadOf(...list));
+    const failed = new Promise<void>((resolve) => host.onMessage(({ type }) => type === 'load-failed' && resolve()));
+    host.send({ type: 'load', options: loadOf(...list) });
+    await failed;
+    expect(await choose()).toEqual({
+      providers: ['webgpu', 'cpu'],
+      skippedProviders: ['cuda skipped: out of memory'],
+    });
+  });
+
   it('says that it waits for its load as long as trials take', async () => {
     vi.useFakeTimers();
     const { launch, chooser } = machine({ webgpu: { hangs: true } }, { webgpu: card });

@@ -5,7 +5,7 @@ import { availableProcessors } from '#platform/process';
 import type { HostLoadOptions } from '../contract/engine-loader.js';
 import { runtimeVersion } from '../runtime/runtime-version.js';
 import type { HostLauncher } from '../host/host-process.js';
-import type { ProviderDevice, ProviderDevices } from './provider-devices.js';
+import type { MissingDevice, ProviderDevice, ProviderDevices } from './provider-devices.js';
 import { type Attempt, attemptOn, recordOf } from './provider-trial.js';
 import type { TrialKey, TrialRecord, TrialStore } from './trial-store.js';
 
@@ -25,12 +25,17 @@ export interface ProviderChoice {
   skippedProviders: string[];
 }
 
+/** How long a device is passed over after a load that failed there, as for memory that others have now. */
+const failedLoadMs = 10 * 60_000;
+
 /**
  * Chooses the provider of a model: the first of the list whose device computes what the processor computes, and in less
  * time. Each is tried once per model, device and driver, in processes of their own, one after the other.
  */
 export class ProviderChooser {
   private lastTrial: Promise<unknown> = Promise.resolve();
+  /** Loads that failed on a device whose trial went well, by model and provider. */
+  private readonly failedLoads = new Map<string, { reason: string; untilMs: number }>();
 
   constructor(private readonly options: ProviderChooserOptions) {}
 
@@ -52,10 +57,19 @@ export class ProviderChooser {
       if ('skipped' in found) choice.skippedProviders.push(`${provider} skipped: ${found.skipped}`);
       else {
         if (found.note !== null) choice.skippedProviders.push(`${provider} was not compared: ${found.note}`);
-        return { ...choice, providers: [...choice.providers, provider, ...(providers.includes('cpu') ? ['cpu'] : [])] };
+        choice.providers.push(provider);
+        // A device further down is not loaded on untried: should the load fail, the next choice is that one.
+        const rest = providers.slice(providers.indexOf(provider) + 1);
+        if (rest[0] === 'cpu') choice.providers.push('cpu');
+        return choice;
       }
     }
     return choice;
+  }
+
+  /** Notes that a model did not load on the device that was chosen, so that the next choice is another one for a while. */
+  noteFailedLoad({ modelId }: HostLoadOptions, provider: string, reason: string): void {
+    this.failedLoads.set(`${modelId} ${provider}`, { reason, untilMs: performance.now() + failedLoadMs });
   }
 
   /** Remembers a host that crashed while it was loaded, so that its provider is not used for the model again. */
@@ -71,6 +85,8 @@ export class ProviderChooser {
 
   private async judge({ provider, device, load, signal, reference }: Candidate): Promise<Judgement> {
     const { allowsSoftware, trials } = this.options;
+    const failed = this.failedLoads.get(`${load.modelId} ${provider}`);
+    if (failed !== undefined && failed.untilMs > performance.now()) return { skipped: failed.reason };
     if ('missing' in device) return { skipped: device.missing };
     if (device.isSoftware && !allowsSoftware) return { skipped: softwareNote(device) };
     const key = await trialKey(load, provider, device);
@@ -104,7 +120,7 @@ export class ProviderChooser {
 
 interface Candidate {
   provider: string;
-  device: ProviderDevice | { missing: string };
+  device: ProviderDevice | MissingDevice;
   load: HostLoadOptions;
   signal: AbortSignal;
   reference: Reference;
@@ -144,6 +160,9 @@ function aboutTrial({ modelId }: HostLoadOptions, provider: string, { name, driv
   return { modelId, provider, device: name, driver };
 }
 
+/** Counts the ways in which graphs have been made for a device: another one is tried anew. */
+const graphsForDevices = '2';
+
 /** Returns what a trial depends on: a model, a device, the runtime, and the processor that it is compared with. */
 export async function trialKey(
   { modelId, directory, graphFile }: Pick<HostLoadOptions, 'modelId' | 'directory' | 'graphFile'>,
@@ -154,7 +173,7 @@ export async function trialKey(
   return {
     modelId,
     graph: graph === null ? '' : `${graph.size} bytes of ${graph.mtimeMs}`,
-    ...{ provider, device: name, driver, runtime: runtimeVersion },
+    ...{ provider, device: name, driver, runtime: runtimeVersion, graphs: graphsForDevices },
     processor: `${cpus()[0]?.model ?? ''} × ${availableProcessors()}`,
   };
 }

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -10,6 +11,8 @@ const child = {
   execArgv: runSourceArguments,
 };
 
+const hasNvidiaDriver = existsSync('/dev/nvidiactl') || existsSync('/proc/driver/nvidia/version');
+
 let folder: string;
 beforeAll(async () => void (folder = await mkdtemp(join(tmpdir(), 'sluice-devices-'))));
 afterAll(async () => {
@@ -21,7 +24,16 @@ describe('the devices of providers', () => {
   it('are missing where no Vulkan driver is installed, with the reason', async () => {
     vi.stubEnv('VK_DRIVER_FILES', join(folder, 'none.json'));
     const webgpu = (await findProviderDevices(['webgpu', 'cpu'], child)).get('webgpu');
-    expect(webgpu).toEqual({ missing: expect.stringMatching(/^no device was found: .*Vulkan/) as string });
+    expect(webgpu).toEqual({
+      missing: expect.stringMatching(/^no device was found: .*Vulkan/) as string,
+      isAbsent: true,
+    });
+  });
+
+  it.skipIf(hasNvidiaDriver)('are missing for CUDA where there is no driver', async () => {
+    expect(await findProviderDevices(['cuda'], child)).toEqual(
+      new Map([['cuda', { missing: 'no device was found: there is no NVIDIA driver', isAbsent: true }]]),
+    );
   });
 
   it('are missing where a driver crashes, which harms nobody', async () => {

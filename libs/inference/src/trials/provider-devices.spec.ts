@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { VulkanDevice } from '../runtime/devices/vulkan-devices.js';
-import { chooseDevice } from './provider-devices.js';
+import { chooseDevice, type ProviderDevices, withoutAbsent } from './provider-devices.js';
 
 const device = (name: string, kind: VulkanDevice['kind']): VulkanDevice => ({ name, kind, driver: '1' });
 
@@ -19,6 +19,45 @@ describe('the device of WebGPU', () => {
     });
     expect(chooseDevice({ devices: [] })).toEqual({
       missing: 'no device was found: the Vulkan drivers offer none',
+      isAbsent: true,
     });
+  });
+});
+
+describe('providers that nobody has chosen', () => {
+  const list = ['cuda', 'webgpu', 'cpu'];
+  const software = { name: 'llvmpipe', driver: '1', isSoftware: true };
+  const without = (
+    devices: [string, typeof software | { missing: string; isAbsent?: true }][],
+    allowsSoftware = false,
+  ) => withoutAbsent(list, new Map(devices) satisfies ProviderDevices, { allowsSoftware });
+
+  it('are the processor where the machine has no device, or only one that computes there', () => {
+    const none = { missing: 'no device was found', isAbsent: true } as const;
+    expect(
+      without([
+        ['cuda', none],
+        ['webgpu', none],
+      ]),
+    ).toEqual(['cpu']);
+    expect(
+      without([
+        ['cuda', none],
+        ['webgpu', software],
+      ]),
+    ).toEqual(['cpu']);
+    expect(
+      without(
+        [
+          ['cuda', none],
+          ['webgpu', software],
+        ],
+        true,
+      ),
+    ).toEqual(['webgpu', 'cpu']);
+  });
+
+  it('are kept where a driver failed, and where nothing is known', () => {
+    expect(without([['webgpu', { missing: 'a Vulkan driver ended the process' }]])).toEqual(list);
   });
 });

@@ -18,19 +18,28 @@ export interface ProviderDevice {
   isSoftware: boolean;
 }
 
+/** Why a provider has no device. */
+export interface MissingDevice {
+  missing: string;
+  /** The machine has nothing that could be one: no GPU, or no driver of any. */
+  isAbsent?: true;
+}
+
 /** By provider: its device, or why there is none. Providers that are not among them tell when they are loaded. */
-export type ProviderDevices = ReadonlyMap<string, ProviderDevice | { missing: string }>;
+export type ProviderDevices = ReadonlyMap<string, ProviderDevice | MissingDevice>;
 
 /** The child process is asked for the devices of Vulkan drivers, or for that of a library. */
 export type ProbeRequest = { vulkan: true } | { library: ProviderLibrary };
 
 /** The answer of the child process. */
-export type ProbedDevices = { devices: VulkanDevice[] } | { missing: string };
+export type ProbedDevices = { devices: VulkanDevice[] } | MissingDevice;
 export type ProbedLibrary = { provider: string } & ({ device: LibraryDevice | null } | { broken: string });
 
 const probeModule = fileURLToPath(new URL('./device-probe.child.js', import.meta.url));
 /** The part of the runtime that npm does not install by itself. */
 const cudaLibrary = 'libonnxruntime_providers_cuda.so';
+/** What a driver of NVIDIA leaves where its tool is missing or does not answer. */
+const driverTraces = ['/dev/nvidiactl', '/proc/driver/nvidia/version'];
 const probeTimeoutMs = 15_000;
 
 /** The order in which the runtime prefers adapters. */
@@ -55,7 +64,7 @@ export async function findProviderDevices(
   providers: readonly string[],
   { libraries = [], ...child }: DeviceSearch = {},
 ): Promise<ProviderDevices> {
-  const found = new Map<string, ProviderDevice | { missing: string }>();
+  const found = new Map<string, ProviderDevice | MissingDevice>();
   const ofLibraries = await Promise.all(libraries.map((library) => findOfLibrary(library, child)));
   libraries.forEach(({ provider }, index) => void found.set(provider, ofLibraries[index] ?? { missing: '' }));
   const isOpen = (name: string) => providers.includes(name) && !found.has(name);
@@ -69,10 +78,7 @@ export async function findProviderDevices(
 }
 
 /** Rejects with a sentence for the operator if the file is no such library. */
-async function findOfLibrary(
-  library: ProviderLibrary,
-  child: DeviceSearch,
-): Promise<ProviderDevice | { missing: string }> {
+async function findOfLibrary(library: ProviderLibrary, child: DeviceSearch): Promise<ProviderDevice | MissingDevice> {
   const probed = await askChild<ProbedLibrary>({ library }, child, (how) => ({
     provider: library.provider,
     broken: `it ended the process that loaded it (${how})`,
@@ -87,14 +93,15 @@ async function findOfLibrary(
   return { name, driver: version, isSoftware: false };
 }
 
-/** Null where the libraries are missing or the driver names no device, which is said when a model is loaded. */
-async function findCuda(): Promise<ProviderDevice | null> {
-  if (!hasCudaLibrary()) return null;
+/** Null where libraries or tools of the driver are missing beside a device, which is said when a model is loaded. */
+async function findCuda(): Promise<ProviderDevice | MissingDevice | null> {
   const driver = await readNvidiaDriver();
   const [device] = driver?.devices ?? [];
-  return driver === null || device === undefined
-    ? null
-    : { name: device.name, driver: driver.driverVersion, isSoftware: false };
+  if (driver === null && !driverTraces.some((path) => existsSync(path))) {
+    return { missing: 'no device was found: there is no NVIDIA driver', isAbsent: true };
+  }
+  if (driver === null || device === undefined || !hasCudaLibrary()) return null;
+  return { name: device.name, driver: driver.driverVersion, isSoftware: false };
 }
 
 function hasCudaLibrary(): boolean {
@@ -106,7 +113,7 @@ function hasCudaLibrary(): boolean {
   }
 }
 
-async function findWebGpu(child: DeviceSearch): Promise<ProviderDevice | { missing: string }> {
+async function findWebGpu(child: DeviceSearch): Promise<ProviderDevice | MissingDevice> {
   const known = interfaces[process.platform];
   if (known !== undefined) return { name: known, driver: release(), isSoftware: false };
   const probed = await askChild<ProbedDevices>({ vulkan: true }, child, (how) => ({
@@ -116,13 +123,29 @@ async function findWebGpu(child: DeviceSearch): Promise<ProviderDevice | { missi
 }
 
 /** Returns the device that the runtime would choose. */
-export function chooseDevice(probed: ProbedDevices): ProviderDevice | { missing: string } {
-  if ('missing' in probed) return { missing: `no device was found: ${probed.missing}` };
+export function chooseDevice(probed: ProbedDevices): ProviderDevice | MissingDevice {
+  if ('missing' in probed) return { ...probed, missing: `no device was found: ${probed.missing}` };
   const [device] = probed.devices.toSorted(
     (one, other) => preference.indexOf(one.kind) - preference.indexOf(other.kind),
   );
-  if (device === undefined) return { missing: 'no device was found: the Vulkan drivers offer none' };
+  if (device === undefined) return { missing: 'no device was found: the Vulkan drivers offer none', isAbsent: true };
   return { name: device.name, driver: device.driver, isSoftware: device.kind === 'software' };
+}
+
+/**
+ * Returns the providers of a list that nobody has chosen, without those that have nothing here to run on. A device that
+ * computes on the processor is none, unless it may be used.
+ */
+export function withoutAbsent(
+  providers: readonly string[],
+  devices: ProviderDevices,
+  { allowsSoftware }: { allowsSoftware: boolean },
+): string[] {
+  return providers.filter((provider) => {
+    const device = devices.get(provider);
+    if (device === undefined) return true;
+    return 'missing' in device ? device.isAbsent !== true : !device.isSoftware || allowsSoftware;
+  });
 }
 
 /** Asks in a child process. `crashed` tells what to say if that ends without an answer. */

@@ -13,6 +13,7 @@ export { outgoingProxy } from './outgoing-proxy.js';
 export type { PaymentExecutionNetwork } from './payment.variables.js';
 export { type RpcNetworkName, rpcNetworkNames, type RpcSettings, type RpcUpstreamSettings } from './rpc.variables.js';
 export { forgetPostgresVariables } from './postgres-variables.js';
+export { defaultProviders } from './shared.variables.js';
 export * from './stores.config.js';
 export { type SearchProviderName, searchProviderNames, type SearchSettings } from './search.variables.js';
 export * from './tracing.config.js';

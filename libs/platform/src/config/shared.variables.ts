@@ -35,6 +35,9 @@ export function FfmpegVariable(): PropertyDecorator {
 /** Words of `SLUICE_PROVIDERS` that need no library of their own. */
 const builtInProviders = ['cuda', 'webgpu', 'cpu'];
 
+/** The providers that are tried where nobody has chosen any. */
+export const defaultProviders = [...builtInProviders];
+
 /** The providers that the libraries in the same object add are words, too. */
 @ValidatorConstraint({ name: 'providersAreKnown' })
 class ProvidersAreKnown implements ValidatorConstraintInterface {
@@ -52,7 +55,7 @@ export function ProvidersVariable(): PropertyDecorator {
       'Execution providers in order of preference. A model is tried on each and compared with the CPU (docs/operate/gpu.md). ' +
       'Without `cpu`, a model that none of them runs is not loaded; it never falls back to the CPU.',
     expected: `words separated by commas, of ${builtInProviders.join(', ')} and the names in SLUICE_PROVIDER_LIBRARIES`,
-    default: 'cuda,webgpu,cpu',
+    default: defaultProviders.join(','),
   });
   return (target, name) => {
     isList(target, name);

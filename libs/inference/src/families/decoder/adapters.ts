@@ -19,7 +19,7 @@ type Options = Pick<HostLoadOptions, 'directory' | 'graphFile' | 'providers' | '
  */
 export async function openWithAdapters(options: Options): Promise<AdaptedSession> {
   const { directory, graphFile, providers, intraOpThreads, adapters: wanted = [] } = options;
-  const settings = { modelPath: join(directory, graphFile), providers, intraOpThreads };
+  const settings = { modelPath: join(directory, graphFile), providers, intraOpThreads, isDecoder: true };
   if (wanted.length === 0) return { session: await openGraph(settings), adapters: new Map(), refused: [] };
   // Loaded on demand: most hosts have no adapters.
   const { addAdapters } = await import('#model-store/adapter');

@@ -1,15 +1,17 @@
 import { dirname } from 'node:path';
 import { GraphRunError } from '../graph-run-error.js';
-import {
-  type GraphSession,
-  type GraphTensor,
-  isKept,
-  type KeptTensor,
-  type TensorData,
-  type TensorDescription,
-  type TensorType,
+import type {
+  BoundRun,
+  GraphDevice,
+  GraphSession,
+  GraphTensor,
+  KeptTensor,
+  TensorData,
+  TensorDescription,
+  TensorType,
 } from '../graph-session.js';
 import type { ChosenProvider, SessionOptions } from '../session-options.js';
+import { Binding, HeldTensor, type HostTensor } from './binding.js';
 import { fatalOnly, OrtApi, type Pointer } from './ort-api.js';
 import { isOfLibrary, libraryDevice } from './provider-libraries.js';
 import { elementTypes } from './signatures.js';
@@ -31,12 +33,6 @@ export function isDevice(provider: string): boolean {
   return devices.has(provider);
 }
 
-/** A tensor over the memory of `data`. Who holds it keeps that memory from being collected while the runtime reads it. */
-interface HostTensor {
-  value: Pointer;
-  data: ArrayBufferView;
-}
-
 /** A session owns these beside the graph: descriptions of the memory of its tensors. */
 interface SessionMemory {
   hostMemory: Pointer;
@@ -51,7 +47,7 @@ const typeNames = new Map<number, TensorType>(
  * A graph in the runtime through its C API. Unlike those of `BindingSession`, `open` and `run` leave the event loop free:
  * the runtime works in a thread of libuv's pool. Handles are released with the session; those of a run, with the run.
  */
-export class DeviceSession implements GraphSession {
+export class DeviceSession implements GraphSession, GraphDevice {
   readonly inputs: readonly TensorDescription[];
   readonly outputs: readonly TensorDescription[];
   readonly provider: string;
@@ -59,18 +55,21 @@ export class DeviceSession implements GraphSession {
   /** Bytes of tensors that were copied from the host for runs and back, where the graph runs on a device. */
   bytesIn = 0;
   bytesOut = 0;
+  readonly device: GraphDevice = this;
   private lastRun: Promise<unknown> = Promise.resolve();
   private isReleased = false;
   private readonly hostMemory: Pointer;
   private readonly deviceMemory: Pointer;
   /** Tensors that were kept and are still held. */
-  private readonly kept = new Map<KeptTensor, Pointer>();
+  private readonly kept = new Set<HeldTensor>();
+  private allocator: Pointer | null = null;
 
   private constructor(
     private readonly api: OrtApi,
     private readonly session: Pointer,
     { hostMemory, deviceMemory }: SessionMemory,
     { provider, providerNote }: ChosenProvider,
+    private readonly options: SessionOptions,
   ) {
     [this.hostMemory, this.deviceMemory] = [hostMemory, deviceMemory];
     [this.provider, this.providerNote] = [provider, providerNote];
@@ -91,7 +90,7 @@ export class DeviceSession implements GraphSession {
       memories.push(api.create('CreateCpuMemoryInfo', deviceAllocator, defaultMemory));
       memories.push(createDeviceMemory(api, chosen.provider));
       const [hostMemory, deviceMemory] = memories as [Pointer, Pointer];
-      return new DeviceSession(api, session, { hostMemory, deviceMemory }, chosen);
+      return new DeviceSession(api, session, { hostMemory, deviceMemory }, chosen, options);
     } catch (error) {
       for (const memory of memories) api.release('memoryInfo', memory);
       api.release('session', session);
@@ -119,7 +118,8 @@ export class DeviceSession implements GraphSession {
     await this.lastRun;
     if (this.isReleased) return;
     this.isReleased = true;
-    for (const tensor of this.kept.keys()) tensor.release();
+    for (const tensor of this.kept) tensor.release();
+    if (this.allocator !== null) this.api.release('allocator', this.allocator);
     this.api.release('session', this.session);
     for (const memory of [this.hostMemory, this.deviceMemory]) this.api.release('memoryInfo', memory);
   }
@@ -170,9 +170,9 @@ export class DeviceSession implements GraphSession {
     let values: Pointer[] = [];
     try {
       for (const [name, tensor] of Object.entries(feeds)) {
-        const held = isKept(tensor) ? this.kept.get(tensor) : undefined;
-        if (held === undefined) inputs.push(this.hostTensor(name, tensor));
-        api.call('BindInput', binding, name, held ?? inputs.at(-1)?.value);
+        const held = tensor instanceof HeldTensor ? tensor : null;
+        if (held === null) inputs.push(this.hostTensor(name, tensor));
+        api.call('BindInput', binding, name, held?.value ?? inputs.at(-1)?.value);
       }
       for (const name of fetches) {
         api.call('BindOutputToDevice', binding, name, kept.has(name) ? this.deviceMemory : this.hostMemory);
@@ -188,7 +188,7 @@ export class DeviceSession implements GraphSession {
         }),
       );
     } finally {
-      const held = new Set(this.kept.values());
+      const held = new Set([...this.kept].map(({ value }) => value));
       for (const { value } of inputs) api.release('value', value);
       for (const value of values) if (!held.has(value)) api.release('value', value);
       api.release('binding', binding);
@@ -207,45 +207,74 @@ export class DeviceSession implements GraphSession {
     return values;
   }
 
-  private keep(value: Pointer): KeptTensor {
+  allocate(type: TensorType, dims: readonly number[]): KeptTensor {
+    const { api } = this;
+    this.allocator ??= api.create('CreateAllocator', this.session, this.deviceMemory);
+    const shape = BigInt64Array.from(dims, BigInt);
+    return this.keep(api.create('CreateTensorAsOrtValue', this.allocator, shape, dims.length, elementTypes[type]));
+  }
+
+  bind(inputs: Record<string, GraphTensor>, outputs: Record<string, GraphTensor>): BoundRun {
+    const binding = new Binding(this.api, this.session, (name, tensor) => this.valueOver(name, tensor));
+    try {
+      for (const [name, tensor] of Object.entries(inputs)) binding.bindInput(name, tensor);
+      for (const [name, tensor] of Object.entries(outputs)) binding.bindOutput(name, tensor);
+    } catch (error) {
+      binding.release();
+      throw error;
+    }
+    const run = async (): Promise<void> => {
+      await binding.run();
+      this.bytesIn += binding.bytesIn;
+      this.bytesOut += binding.bytesOut;
+    };
+    return { run: () => this.inTurn(run), release: () => binding.release() };
+  }
+
+  async openBeside(model: Uint8Array): Promise<GraphSession> {
+    const { modelPath, intraOpThreads } = this.options;
+    const options = { modelPath, intraOpThreads, model, spinning: false };
+    return await DeviceSession.open(options, { provider: this.provider, providerNote: null });
+  }
+
+  private keep(value: Pointer): HeldTensor {
     const { api, kept } = this;
-    const { type, dims } = this.shapeOf(value);
-    const tensor: KeptTensor = {
-      type,
-      dims,
-      data: null,
+    const tensor: HeldTensor = new HeldTensor(value, this.shapeOf(value), {
       read: () => this.download(tensor),
       release: () => {
-        if (kept.delete(tensor)) api.release('value', value);
+        kept.delete(tensor);
+        api.release('value', value);
       },
-    };
-    kept.set(tensor, value);
+    });
+    kept.add(tensor);
     return tensor;
   }
 
-  private download(tensor: KeptTensor): TensorData {
-    const { api, kept } = this;
-    const value = kept.get(tensor);
-    if (value === undefined) throw new Error('the tensor was released');
+  private download({ type, dims, value }: HeldTensor): TensorData {
+    const { api } = this;
     if (isOfLibrary(this.provider) || !isDevice(this.provider)) return this.read(value).data as TensorData;
-    const count = tensor.dims.reduce((product, size) => product * size, 1);
-    const data = arrayOf(tensor.type, new ArrayBuffer(count * bytesPerElement(tensor.type)));
-    const { value: target } = this.hostTensor('copy', { ...tensor, data });
+    const count = dims.reduce((product, size) => product * size, 1);
+    const data = arrayOf(type, new ArrayBuffer(count * bytesPerElement(type)));
+    const { value: target } = this.valueOver('copy', { type, dims, data });
     try {
       api.call('CopyTensors', api.env, [value], [target], null, 1);
     } finally {
       api.release('value', target);
     }
-    this.bytesIn -= data.byteLength;
     this.bytesOut += data.byteLength;
     return data;
   }
 
-  /** Returns a tensor over the data of a feed. */
-  private hostTensor(name: string, { type, data, dims }: GraphTensor): HostTensor {
+  /** Returns a tensor over the data of a feed, which is copied for the run. */
+  private hostTensor(name: string, tensor: GraphTensor): HostTensor {
+    const made = this.valueOver(name, tensor);
+    this.bytesIn += made.data.byteLength;
+    return made;
+  }
+
+  private valueOver(name: string, { type, data, dims }: GraphTensor): HostTensor {
     const code = (elementTypes as Partial<Record<string, number>>)[type];
     if (code === undefined || !ArrayBuffer.isView(data)) throw new Error(`${name}: there are no tensors of ${type}`);
-    this.bytesIn += data.byteLength;
     const shape = BigInt64Array.from(dims.map(BigInt));
     const memory = this.hostMemory;
     const described = [memory, data, data.byteLength, shape, dims.length, code];
@@ -327,7 +356,7 @@ function createDeviceMemory(api: OrtApi, provider: string): Pointer {
 }
 
 function applySettings(api: OrtApi, settings: Pointer, options: SessionOptions): void {
-  const { intraOpThreads, returnsMemory, spinning, model, modelPath } = options;
+  const { intraOpThreads, returnsMemory, spinning, model, modelPath, isWhole } = options;
   api.call('SetIntraOpNumThreads', settings, intraOpThreads);
   api.call('SetInterOpNumThreads', settings, 1);
   api.call('SetSessionGraphOptimizationLevel', settings, allOptimizations);
@@ -335,6 +364,7 @@ function applySettings(api: OrtApi, settings: Pointer, options: SessionOptions):
   api.call('SetSessionLogSeverityLevel', settings, fatalOnly);
   if (returnsMemory === true) api.call('DisableCpuMemArena', settings);
   if (spinning === false) api.call('AddSessionConfigEntry', settings, 'session.intra_op.allow_spinning', '0');
+  if (isWhole === true) api.call('AddSessionConfigEntry', settings, 'session.disable_cpu_ep_fallback', '1');
   if (model !== undefined) {
     const folder = dirname(modelPath);
     api.call('AddSessionConfigEntry', settings, 'session.model_external_initializers_file_folder_path', folder);

@@ -49,6 +49,7 @@ export const signatures = {
   SessionGetOutputTypeInfo: { at: 34, parameters: ['pointer', 'size', 'out'] },
   SessionGetInputName: { at: 36, parameters: ['pointer', 'size', 'pointer', 'out'] },
   SessionGetOutputName: { at: 37, parameters: ['pointer', 'size', 'pointer', 'out'] },
+  CreateTensorAsOrtValue: { at: 48, parameters: ['pointer', 'int64s', 'size', 'int', 'out'] },
   CreateTensorWithDataAsOrtValue: {
     at: 49,
     parameters: ['pointer', 'bytes', 'size', 'int64s', 'size', 'int', 'out'],
@@ -65,9 +66,11 @@ export const signatures = {
   AllocatorFree: { at: 76, parameters: ['pointer', 'pointer'] },
   GetAllocatorWithDefaultOptions: { at: 78, parameters: ['out'] },
   AddSessionConfigEntry: { at: 130, parameters: ['pointer', 'string', 'string'] },
+  CreateAllocator: { at: 131, parameters: ['pointer', 'pointer', 'out'] },
   RunWithBinding: { at: 133, parameters: ['pointer', 'pointer', 'pointer'] },
   CreateIoBinding: { at: 134, parameters: ['pointer', 'out'] },
   BindInput: { at: 136, parameters: ['pointer', 'string', 'pointer'] },
+  BindOutput: { at: 137, parameters: ['pointer', 'string', 'pointer'] },
   BindOutputToDevice: { at: 138, parameters: ['pointer', 'string', 'pointer'] },
   GetBoundOutputValues: { at: 140, parameters: ['pointer', 'pointer', 'out', 'out size'] },
   SynchronizeBoundInputs: { at: 202, parameters: ['pointer'] },
@@ -108,6 +111,7 @@ export const releases = {
   typeInfo: 98,
   shapeInfo: 99,
   sessionOptions: 100,
+  allocator: 132,
   binding: 135,
 } as const;
 

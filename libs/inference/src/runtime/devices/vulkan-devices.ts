@@ -10,6 +10,11 @@ export interface VulkanDevice {
   kind: 'discrete' | 'integrated' | 'virtual' | 'software' | 'other';
 }
 
+/** The machine has no driver that could offer a device. */
+export class NoVulkanDevice extends Error {
+  override readonly name = 'NoVulkanDevice';
+}
+
 /** Members of VkPhysicalDeviceType. */
 const kinds: readonly VulkanDevice['kind'][] = ['other', 'integrated', 'discrete', 'virtual', 'software'];
 
@@ -41,7 +46,7 @@ export function listVulkanDevices(): VulkanDevice[] {
   const info = new Uint32Array(createInfoBytes / 4);
   info[0] = 1;
   const instance: unknown[] = [null];
-  if (create(info, null, instance) !== 0) throw new Error('no Vulkan driver is installed');
+  if (create(info, null, instance) !== 0) throw new NoVulkanDevice('no Vulkan driver is installed');
   const count = [0];
   enumerate(instance[0], count, null);
   const list = new BigUint64Array(count[0] ?? 0);
@@ -59,6 +64,6 @@ function loadLibrary(koffi: typeof Koffi): ReturnType<typeof Koffi.load> {
   try {
     return koffi.load('libvulkan.so.1');
   } catch (error) {
-    throw new Error(`there is no Vulkan loader (${errorText(error).split('\n', 1)[0]})`, { cause: error });
+    throw new NoVulkanDevice(`there is no Vulkan loader (${errorText(error).split('\n', 1)[0]})`, { cause: error });
   }
 }

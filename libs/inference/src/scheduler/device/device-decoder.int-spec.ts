@@ -1,0 +1,197 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { graphForDevice } from '#model-store/device';
+import { hasSoftwareGpu, softwareGpu, softwareGpuTimeouts } from '#test/software-gpu';
+import { buildTinyModel, type TinyModelOptions } from '#test/tiny-models';
+import { DeviceSession } from '../../runtime/c-api/device-session.js';
+import type { GraphSession } from '../../runtime/graph-session.js';
+import type { LogitsBatch } from '../../sampling/logits-batch.js';
+import { BatchScheduler } from '../batch-scheduler.js';
+import type { CacheRow } from '../decoder.js';
+import { openDecoder } from '../open-decoder.js';
+import { RecordingListener, sequenceRequest } from '../recording-listener.js';
+
+/* The cache on the device: the same texts as the split graph on the processor, and what crosses the bus for them. */
+
+let folder: string;
+beforeAll(async () => {
+  vi.stubEnv('VK_DRIVER_FILES', softwareGpu.VK_DRIVER_FILES);
+  folder = await mkdtemp(join(tmpdir(), 'sluice-device-'));
+});
+afterAll(async () => {
+  vi.unstubAllEnvs();
+  await rm(folder, { recursive: true });
+});
+
+const providers = ['cpu', ...(hasSoftwareGpu ? ['webgpu'] : [])];
+
+async function build(options: TinyModelOptions) {
+  const home = join(folder, `${options.shape ?? 'llama'}-${options.dtype ?? 'float32'}`);
+  const { graphFile } = await buildTinyModel(home, options);
+  return { home, graphFile, modelPath: join(home, graphFile), intraOpThreads: 1 };
+}
+
+type Built = Awaited<ReturnType<typeof build>>;
+
+/** Opens the graph of the converter for a device without half floats, with its cache in place or plain. */
+async function openOn(
+  provider: string,
+  { home, graphFile, ...options }: Built,
+  cacheInPlace = true,
+): Promise<DeviceSession> {
+  const changed = await graphForDevice({ folder: home, graphFile }, { takesHalfFloats: false, cacheInPlace });
+  const graph = { ...options, ...(changed !== null && { model: changed.model }) };
+  const isWhole = cacheInPlace && provider !== 'cpu';
+  return await DeviceSession.open({ ...graph, isWhole }, { provider, providerNote: null });
+}
+
+const promptOf = (length: number, first: number): number[] =>
+  Array.from({ length }, (_, index) => 260 + ((first * 31 + index * 17) % 170));
+
+/** Texts that join while others run, leave one after the other, and begin with the prompts of others. */
+async function textsOf(session: GraphSession): Promise<number[][]> {
+  const decoder = openDecoder(session, { slots: 4 });
+  const scheduler = new BatchScheduler({ decoder, slots: 4, contextLength: 256, cacheTokens: 2048 });
+  let count = 0;
+  const ask = async (prompt: number[], maxNewTokens: number): Promise<number[]> => {
+    const listener = new RecordingListener(() => undefined);
+    scheduler.submit(sequenceRequest({ id: `s${(count += 1)}`, prompt, listener, maxNewTokens }));
+    await listener.done;
+    expect(listener.failure).toBeNull();
+    return listener.tokens;
+  };
+  const alone = await ask(promptOf(70, 1), 6);
+  const together = await Promise.all([
+    ask([...promptOf(66, 1), 300, 301], 12),
+    ask(promptOf(9, 2), 3),
+    ask(promptOf(5, 3), 9),
+    ask(promptOf(20, 4), 5),
+    ask([...promptOf(20, 4), 302], 4),
+  ]);
+  await scheduler.close();
+  return [alone, ...together];
+}
+
+/** All logits, where rows come and go in ways that a scheduler seldom orders. */
+async function logitsOf(session: GraphSession): Promise<number[][]> {
+  const decoder = openDecoder(session, { slots: 4 });
+  const found: number[][] = [];
+  const note = ({ logits, rowIndexes, vocabularySize }: LogitsBatch): void => {
+    for (const row of rowIndexes) {
+      found.push([...(logits ?? []).slice(row * vocabularySize, (row + 1) * vocabularySize)]);
+    }
+  };
+  const rows: CacheRow[] = [];
+  for (const length of [5, 40, 9]) {
+    const row = decoder.openRow();
+    note(await decoder.prefill([{ row, tokenIds: Int32Array.from(promptOf(length, length)), final: true }], 'full'));
+    rows.push(row);
+  }
+  const step = async () =>
+    note(
+      await decoder.decode(
+        rows.map((row) => ({ row, tokenId: 300 })),
+        'full',
+      ),
+    );
+  await step();
+  await decoder.extend(rows[1] as CacheRow, Int32Array.from(promptOf(40, 6)));
+  await decoder.decode(
+    rows.map((row) => ({ row, tokenId: 301 })),
+    'top',
+  );
+  note(await decoder.repeatForLogits());
+  decoder.release(rows.shift() as CacheRow, true);
+  await step();
+  decoder.release(decoder.retain(rows.shift() as CacheRow));
+  await decoder.extend(rows[0] as CacheRow, Int32Array.from(promptOf(3, 6)));
+  await step();
+  await decoder.close();
+  return found;
+}
+
+/** Bytes over the bus for the second token of a text and for a later one. */
+async function bytesPerToken(session: DeviceSession, tokens: number) {
+  const decoder = openDecoder(session, { slots: 1 });
+  const row = decoder.openRow();
+  await decoder.prefill([{ row, tokenIds: Int32Array.from(promptOf(4, 1)), final: true }], 'top');
+  const step = async () => {
+    const before = [session.bytesIn, session.bytesOut] as const;
+    await decoder.decode([{ row, tokenId: 270 }], 'top');
+    return { bytesIn: session.bytesIn - before[0], bytesOut: session.bytesOut - before[1] };
+  };
+  await step();
+  const first = await step();
+  for (let token = 0; token < tokens; token += 1) await step();
+  const last = await step();
+  await decoder.close();
+  return { first, last };
+}
+
+describe.each(providers)('a decoder on %s with its cache in place', softwareGpuTimeouts, (provider) => {
+  it.each([
+    { shape: 'llama', reference: 'cpu' },
+    { shape: 'qwen', reference: 'cpu' },
+    // Kernels of codes round differently on the processor.
+    { shape: 'llama', dtype: 'int8', reference: provider },
+    { shape: 'llama', dtype: 'int8-channel', reference: provider },
+  ] as const)('writes the texts of the split graph: $shape $dtype', async ({ reference, ...options }) => {
+    const built = await build(options);
+    const plain = await openOn(reference, built, false);
+    expect(openDecoder(plain, { slots: 4 }).kind).toBe('split');
+    const expected = await textsOf(plain);
+    const session = await openOn(provider, built);
+    expect(openDecoder(session, { slots: 4 }).kind).toBe('device');
+    expect(await textsOf(session)).toEqual(expected);
+  });
+
+  it('returns the logits of the split graph for forced tokens, for all of a step, and beside a row that left tainted', async () => {
+    const built = await build({});
+    const [plain, inPlace] = [await openOn('cpu', built, false), await openOn(provider, built)];
+    const [expected, found] = [await logitsOf(plain), await logitsOf(inPlace)];
+    expect(found.length).toBe(expected.length);
+    found.forEach((logits, index) => {
+      logits.forEach((value, token) => expect(value).toBeCloseTo(expected[index]?.[token] ?? Number.NaN, 3));
+    });
+  });
+
+  it('moves the same few bytes for a token, however long the text is', async () => {
+    const built = await build({});
+    const tokens = 70;
+    const inPlace = await bytesPerToken(await openOn(provider, built), tokens);
+    const split = await bytesPerToken(await openOn(provider, built, false), tokens);
+    // Token, its place and a wanted token, two lengths; the 64 best with their ids, a sum and a wanted logit.
+    const [bytesIn, bytesOut] = [3 * 8 + 2 * 4, 64 * (4 + 8) + 4 + 4];
+    expect(inPlace).toEqual({ first: { bytesIn, bytesOut }, last: { bytesIn, bytesOut } });
+    expect(split.first.bytesIn).toBeGreaterThan(100 * bytesIn);
+    expect(split.last.bytesIn).toBeGreaterThan(split.first.bytesIn);
+  });
+
+  it('takes no more memory with every step', async () => {
+    const decoder = openDecoder(await openOn(provider, await build({})), { slots: 2 });
+    const row = decoder.openRow();
+    await decoder.prefill([{ row, tokenIds: Int32Array.from(promptOf(4, 1)), final: true }], 'top');
+    const stay = [{ row, tokenId: 270, sitsOut: true }];
+    const run = async (steps: number): Promise<void> => {
+      for (let step = 0; step < steps; step += 1) await decoder.decode(stay, 'top');
+    };
+    const steps = provider === 'cpu' ? 10_000 : 40;
+    await run(steps / 10);
+    const before = process.memoryUsage();
+    await run(steps);
+    const after = process.memoryUsage();
+    expect(after.arrayBuffers + after.external - before.arrayBuffers - before.external).toBeLessThan(2 ** 20);
+    expect(after.rss - before.rss).toBeLessThan(24 * 2 ** 20);
+    await decoder.close();
+  });
+});
+
+it('is refused in part where a part would run on the processor', softwareGpuTimeouts, async () => {
+  const { modelPath, intraOpThreads } = await build({});
+  const options = { modelPath, intraOpThreads, isWhole: true };
+  const open = DeviceSession.open(options, { provider: 'webgpu', providerNote: null });
+  if (!hasSoftwareGpu) return await expect(open).rejects.toThrow(/./);
+  await expect(open).rejects.toThrow(/CPU EP/);
+});

@@ -1,0 +1,70 @@
+import { encodeModel, type TensorPlacement } from '../onnx/graph-encoder.js';
+import { GraphBuilder, type OnnxInitializer, type ValueName } from '../onnx/index.js';
+
+/** Small graphs that the cache of a device needs, as files in memory. */
+
+/** Doubles half floats, which shows whether a device computes with them. */
+export function halfFloatGraph(): Uint8Array {
+  const builder = new GraphBuilder('half-floats');
+  builder.input('x', 'float16', ['count']);
+  builder.node('Add', ['x', 'x'], {}, 'y');
+  builder.output('y', 'float16', ['count']);
+  return encoded(builder);
+}
+
+/**
+ * Copies the first `length` positions of some rows of `count` tensors: `x.N` `[rows, heads, positions, size]` to `y.N`,
+ * with zeros behind them. `pads` is as the operator Pad takes it.
+ */
+export function pickRowsGraph(count: number): Uint8Array {
+  const builder = new GraphBuilder('pick-rows');
+  builder.input('rows', 'int64', ['picked']);
+  builder.input('length', 'int64', [1]);
+  builder.input('pads', 'int64', [8]);
+  const [first, axis] = [builder.integers([0]), builder.integers([2])];
+  for (let index = 0; index < count; index += 1) {
+    const input = tensor(builder, `x.${index}`, 'rows');
+    const picked = builder.node('Gather', [input, 'rows'], { axis: 0 });
+    const begun = builder.node('Slice', [picked, first, 'length', axis]);
+    pad(builder, begun, 'pads', `y.${index}`);
+  }
+  return encoded(builder);
+}
+
+/** Puts rows of `a.N` and `b.N`, each padded first, one behind the other in the order of `rows`, into `y.N`. */
+export function joinRowsGraph(count: number): Uint8Array {
+  const builder = new GraphBuilder('join-rows');
+  builder.input('rows', 'int64', ['picked']);
+  for (const side of ['a', 'b']) builder.input(`pads_${side}`, 'int64', [8]);
+  for (let index = 0; index < count; index += 1) {
+    const sides = ['a', 'b'].map((side) =>
+      pad(builder, tensor(builder, `${side}.${index}`, `rows_${side}`), `pads_${side}`),
+    );
+    const joined = builder.node('Concat', sides, { axis: 0 });
+    builder.node('Gather', [joined, 'rows'], { axis: 0 }, `y.${index}`);
+    builder.output(`y.${index}`, 'float32', ['picked', 'heads', 'capacity', 'size']);
+  }
+  return encoded(builder);
+}
+
+function tensor(builder: GraphBuilder, name: string, rows: string): ValueName {
+  return builder.input(name, 'float32', [rows, 'heads', `${name}_positions`, 'size']);
+}
+
+function pad(builder: GraphBuilder, value: ValueName, pads: ValueName, output?: string): ValueName {
+  const padded = builder.node('Pad', [value, pads], {}, output);
+  if (output !== undefined) builder.output(output, 'float32', ['picked', 'heads', 'capacity', 'size']);
+  return padded;
+}
+
+/** Their constants are embedded. */
+function encoded(builder: GraphBuilder): Uint8Array {
+  const graph = builder.build();
+  const placements = new Map<OnnxInitializer, TensorPlacement>();
+  for (const initializer of graph.initializers) {
+    const bytes = initializer.content();
+    if (!(bytes instanceof Uint8Array)) throw new TypeError('A constant is not in one piece.');
+    placements.set(initializer, { kind: 'embedded', bytes });
+  }
+  return encodeModel(graph, placements);
+}

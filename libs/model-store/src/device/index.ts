@@ -1,0 +1,3 @@
+export { groupQueryKernel } from './cache-in-place.js';
+export { type DeviceGraphOptions, graphForDevice } from './device-graph.js';
+export { halfFloatGraph, pickRowsGraph, joinRowsGraph } from './helper-graphs.js';
