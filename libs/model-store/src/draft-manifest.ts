@@ -27,6 +27,8 @@ import { isRoundedAgain, storedFormat } from './convert/gguf/gguf-precision.js';
 import { type ConvertedFormats, precisionName, precisionsOf } from './source/converted-formats.js';
 import { convertedBytes, decoderSize, type GgufDescription } from './source/gguf-description.js';
 import type { CheckpointDescription, GgufSourceDescription, GraphDescription } from './source/source-description.js';
+import type { VisionSize } from '#model-memory';
+import { draftVision } from './draft-vision.js';
 import { sourceFromPasted } from './source/pasted-source.js';
 import type { SourceSettings } from './source/source-settings.js';
 
@@ -164,38 +166,52 @@ function draftCheckpoint(uri: string, found: CheckpointDescription, options: Dra
   const contextLength = chooseContext(checkpoint, options);
   const formats = chooseFormats(checkpoint, options);
   const bytes = convertedBytes(checkpoint, formats, contextLength);
+  const fields = decoderFields(contextLength, name);
+  const capabilities = { supportsLogProbs: true, quantization: mainQuantization(formats) };
+  const vision = checkpoint.vision && draftVision(checkpoint.vision, options.weights);
+  const converterOptions = { weights: options.weights ?? stored, contextLength, ...vision?.converterOptions };
   const manifest = validateManifest(
     {
-      ...commonFields(uri, name, { bytes, license: checkpoint.license }, options),
+      ...commonFields(
+        uri,
+        name,
+        { bytes: bytes + (vision?.size.weightsBytes ?? 0), license: checkpoint.license },
+        options,
+      ),
       sources: [source],
-      converter: { kind: 'safetensors', options: { weights: options.weights ?? stored, contextLength } },
+      converter: { kind: 'safetensors', options: converterOptions },
       graphFile: 'model.onnx',
-      ...decoderFields(contextLength, name),
-      capabilities: { supportsLogProbs: true, quantization: mainQuantization(formats) },
+      ...fields,
+      ...vision?.fields,
+      capabilities: { ...capabilities, ...vision?.capabilities },
       constraints: constraintsOf(checkpoint.generation),
     },
     uri,
   );
   const kind = `safetensors with ${checkpoint.stored}`;
-  const facts = decoderFacts(checkpoint, { kind, formats, contextLength });
-  return { manifest, facts: { ...facts, ...smallerWeights(checkpoint, { formats, contextLength }) } };
+  const facts = decoderFacts(checkpoint, { kind, formats, contextLength, vision: vision?.size });
+  const smaller = smallerWeights(checkpoint, { formats, contextLength, vision: checkpoint.vision });
+  return { manifest, facts: { ...facts, ...smaller } };
 }
 
 interface ServedAs {
   kind: string;
   formats: ConvertedFormats;
   contextLength: number;
+  /** The part that reads images. */
+  vision?: VisionSize;
 }
 
-function decoderFacts(found: GgufDescription, { kind, formats, contextLength }: ServedAs): DraftFacts {
+function decoderFacts(found: GgufDescription, { kind, formats, contextLength, vision }: ServedAs): DraftFacts {
   const { parameters: count } = found;
   const parameters = count < 1e9 ? `${(count / 1e6).toFixed(1)} M` : `${(count / 1e9).toFixed(1)} B`;
   const template = found.hasChatTemplate ? '' : ', no chat template';
+  const images = vision === undefined ? '' : ', reads images';
   return {
-    summary: `${found.architecture}, ${parameters} parameters, ${kind}${template}; served as ${precisionsOf(formats).join(', ')}`,
-    weightsBytes: convertedBytes(found, formats, contextLength),
+    summary: `${found.architecture}, ${parameters} parameters, ${kind}${template}${images}; served as ${precisionsOf(formats).join(', ')}`,
+    weightsBytes: convertedBytes(found, formats, contextLength) + (vision?.weightsBytes ?? 0),
     decoder: {
-      size: decoderSize(found, formats, contextLength),
+      size: { ...decoderSize(found, formats, contextLength), ...(vision && { vision }) },
       use: { slots: chatSlots, contextLength, cacheTokens: chatSlots * contextLength },
     },
   };

@@ -14,7 +14,7 @@ export function imageTokensOf({ config, preprocessor }: Pick<ExportedModel, 'con
   imageTokens: number;
   frameTokens: number;
 } {
-  if (config['model_type'] === 'qwen2_vl') return chosenTokens;
+  if (String(config['model_type']).startsWith('qwen')) return chosenTokens;
   return config['model_type'] === 'llava' ? cropTokens(config, preprocessor) : tileTokens(config, preprocessor);
 }
 

@@ -50,8 +50,10 @@ function describeMemory(facts: DraftFacts): string {
     ['cacheCopies', 'for copies of those that end'],
     ['prefill', 'while prompts are computed'],
     ['logits', 'for scores of tokens'],
+    ['image', 'while an image is read'],
   ];
-  const counted = parts.filter(([part]) => part !== 'states' || memory.states > 0);
+  const optional: readonly (keyof DecoderMemory)[] = ['states', 'image'];
+  const counted = parts.filter(([part]) => !optional.includes(part) || memory[part] > 0);
   const terms = counted.map(([part, text]) => `${formatBytes(memory[part])} ${text}`).join(', ');
   return `${formatBytes(leastBytes(facts))} with one request, up to ${formatBytes(peakBytes(memory))}: ${terms}`;
 }

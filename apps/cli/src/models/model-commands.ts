@@ -77,6 +77,7 @@ function addWeightCommands(models: Command, context: CliContext): void {
       'load an installed model in a host of its own and run a prompt, an image, a recording, some music or a video',
     )
     .option('--prompt <text>', 'prompt to run', 'Once upon a time')
+    .option('--image <file>', 'image that a model of vision reads before the prompt')
     .option('--audio <file>', 'recording of at most 30 s for a transcription model')
     .option('--output <file>', 'output file of generated media; default: <id>.png or <id>.wav in this folder')
     .option('--perplexity', 'measure how well a text model predicts a text instead')

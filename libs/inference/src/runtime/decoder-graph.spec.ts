@@ -45,6 +45,8 @@ describe('inspectDecoderGraph', () => {
       hasLogSumExp: true,
       givesWanted: false,
       takesAdapters: false,
+      mediaWidth: null,
+      takesPositions: false,
       states: [],
     });
   });

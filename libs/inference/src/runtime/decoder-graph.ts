@@ -52,6 +52,10 @@ export interface SplitGraph extends DecoderGraphBase {
   takesAdapters: boolean;
   /** States of layers that do not attend; empty if every layer does. */
   states: StateNames[];
+  /** Values of a position of an image; null: the graph takes tokens only. */
+  mediaWidth: number | null;
+  /** Takes the positions of tokens in time, height and width. */
+  takesPositions: boolean;
 }
 
 /**
@@ -73,6 +77,9 @@ export interface ConcatGraph extends DecoderGraphBase {
 }
 
 export type DecoderGraph = SplitGraph | ConcatGraph;
+
+const splitInputs = ['input_ids', 'past_lens', 'last_index', 'wanted_ids', 'window_starts', 'adapter_ids'];
+const mediaInputs = ['media', 'media_places', 'rotary_positions'];
 
 const statePattern = /^past_states\.(\d+\.\w+)$/;
 
@@ -110,7 +117,7 @@ function splitGraph(
   outputs: Descriptions,
 ): SplitGraph {
   const takesStarts = inputs.has('window_starts');
-  const known = new Set(['input_ids', 'past_lens', 'last_index', 'wanted_ids', 'window_starts', 'adapter_ids']);
+  const known = new Set([...splitInputs, ...mediaInputs]);
   const states = stateInputs(inputs, outputs);
   for (const { past } of states) known.add(past);
   refuseUnknownInputs(inputs, known);
@@ -127,7 +134,17 @@ function splitGraph(
     givesWanted: inputs.has('wanted_ids') && outputs.has('wanted_logits'),
     takesAdapters: inputs.has('adapter_ids'),
     states,
+    mediaWidth: mediaWidthOf(inputs),
+    takesPositions: inputs.has('rotary_positions'),
   };
+}
+
+/** Images come in beside the tokens, so that text needs no other graph. */
+function mediaWidthOf(inputs: Descriptions): number | null {
+  const media = inputs.get('media');
+  if (media === undefined) return null;
+  for (const name of mediaInputs.slice(0, 2)) if (!inputs.has(name)) throw unfit(`it has no input \`${name}\``);
+  return fixedSize(media.shape[1], undefined, 'hidden_size');
 }
 
 function concatGraph(

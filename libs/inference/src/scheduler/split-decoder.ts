@@ -101,6 +101,8 @@ export class SplitDecoder implements Decoder {
     if (parts.length > 1 && parts.some((part) => !part.final)) throw new RangeError('Only last parts may share a run.');
     const rows = parts.map((part) => ownRow(part.row));
     for (const row of rows) row.dropUnseen();
+    // A prefix of another prompt may have had other images.
+    parts.forEach(({ media }, index) => ((rows[index] as SplitRow).shift = media?.rotary?.shift ?? 0));
     const past = this.prefillPast(rows);
     const result = await this.runFresh(
       {
@@ -108,6 +110,7 @@ export class SplitDecoder implements Decoder {
         rows,
         past,
         rowIndexes: Int32Array.from(parts, (_, index) => index),
+        media: parts.map(({ media }) => media),
       },
       wanted,
     );

@@ -29,8 +29,9 @@ export function chooseLayout(options: ConversionOptions): ChosenLayout {
   const layout = chooseOption(options, 'layout', graphLayouts, 'split');
   return {
     emitDecoder: emitters[layout],
-    check: ({ mixers, latent }) => {
-      if (layout === 'split' || (mixers === undefined && latent === undefined)) return;
+    check: ({ mixers, latent, media }) => {
+      if (layout === 'split' || (mixers === undefined && latent === undefined && media === undefined)) return;
+      if (media) throw badOption('layout', 'must be `split` for a model that reads images');
       const reason = latent ? 'attend to latents' : 'keep a state';
       throw badOption('layout', `must be \`split\` for a model whose layers ${reason}`);
     },
@@ -60,6 +61,12 @@ export function integerOption(options: ConversionOptions, name: string): number 
   if (given === undefined) return undefined;
   if (typeof given !== 'number' || !Number.isInteger(given) || given < 1)
     throw badOption(name, 'must be a whole number');
+  return given;
+}
+
+export function flagOption(options: ConversionOptions, name: string): boolean {
+  const given = options[name] ?? false;
+  if (typeof given !== 'boolean') throw badOption(name, 'must be true or false');
   return given;
 }
 

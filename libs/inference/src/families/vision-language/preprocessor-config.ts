@@ -24,6 +24,8 @@ export interface PreprocessorFile {
   max_pixels?: number;
   num_additional_image_tokens?: number;
   vision_feature_select_strategy?: string;
+  /** In processor_config.json of later libraries, in place of a file of its own. */
+  image_processor?: PreprocessorFile;
 }
 
 /** Members of config.json that are read here. */
@@ -33,8 +35,18 @@ export interface VisionLanguageConfig {
   image_token_index?: number;
   scale_factor?: number;
   vision_feature_select_strategy?: string;
-  vision_config?: { image_size?: number; patch_size?: number; spatial_merge_size?: number };
+  vision_config?: VisionConfig;
   text_config?: TextConfig;
+}
+
+export interface VisionConfig {
+  image_size?: number;
+  patch_size?: number;
+  spatial_merge_size?: number;
+  /** Rows of the learned table of places, which is a square. */
+  num_position_embeddings?: number;
+  /** Side of a window in pixels. */
+  window_size?: number;
 }
 
 /** Older files name the members of the language model beside the others. */
@@ -57,8 +69,8 @@ export async function loadPreprocessor(directory: string): Promise<PreprocessorF
     readJsonIfPresent<PreprocessorFile>(join(directory, 'preprocessor_config.json')),
     readJsonIfPresent<PreprocessorFile>(join(directory, 'processor_config.json')),
   ]);
-  if (images === null) throw unfit('it has no preprocessor_config.json');
-  return { ...images, ...processor };
+  if (images === null && processor?.image_processor === undefined) throw unfit('it has no preprocessor_config.json');
+  return { ...images, ...processor?.image_processor, ...processor };
 }
 
 export function unfit(reason: string): PlatformError {

@@ -23,6 +23,11 @@ export interface Architecture {
   queryKeyNorm?: QueryKeyNorm;
   /** These norms follow the rotation. */
   normsRotated?: true;
+  /**
+   * Positions of images have three axes. Rotary pairs of one axis follow each other, or every third pair is of one until
+   * it has all of its own.
+   */
+  rotaryAxes?: 'sections' | 'interleaved';
   /** Embeddings are multiplied by the root of their size. */
   scaledEmbedding?: true;
   /** The file's `logit_scale` divides the logits; default: it multiplies them. */
@@ -112,6 +117,13 @@ export const architectures: Readonly<Record<string, Architecture>> = {
     modelType: 'qwen3',
     className: 'Qwen3ForCausalLM',
     rotaryPairs: 'halves',
+  },
+  qwen3vl: {
+    models: 'Qwen3-VL (dense)',
+    modelType: 'qwen3_vl',
+    className: 'Qwen3VLForConditionalGeneration',
+    rotaryPairs: 'halves',
+    rotaryAxes: 'interleaved',
   },
   qwen3moe: {
     models: 'Qwen 3 with experts (30B-A3B, 235B-A22B)',

@@ -20,6 +20,7 @@ import {
   widestFormat,
 } from './linear-layer.js';
 import { LatentLayers } from './latent-attention.js';
+import { AxisRotation, MediaInputs } from './media-inputs.js';
 import { rotaryFrequencies } from './rotary-frequencies.js';
 import { emitMixer, type LayerStates } from './mixer.js';
 import { SharedTable } from './shared-table.js';
@@ -71,6 +72,9 @@ export class DecoderBody {
   private readonly tables = new Map<RotaryShape, RotaryTables>();
   private readonly sharedTable: SharedTable | null;
   private readonly latents: LatentLayers | null;
+  private readonly media: MediaInputs | null;
+  private readonly axisRotation: AxisRotation | null;
+  private readonly axisTables = new Map<RotaryTables, RotaryTables>();
 
   constructor(
     name: string,
@@ -79,7 +83,10 @@ export class DecoderBody {
     this.builder = new GraphBuilder(name);
     this.type = options.linear.kind === 'float16' ? 'float16' : 'float32';
     this.sharedTable = options.sharesTable ? this.shareTable(options) : null;
-    this.latents = options.shape.latent ? new LatentLayers(this, options.shape.latent) : null;
+    const { latent, media } = options.shape;
+    this.latents = latent ? new LatentLayers(this, latent) : null;
+    this.media = media ? new MediaInputs(this.builder, options.shape, media) : null;
+    this.axisRotation = media?.rotaryAxes ? new AxisRotation(this.builder, media.rotaryAxes) : null;
   }
 
   /**
@@ -88,7 +95,8 @@ export class DecoderBody {
    */
   emitLayers(attention: Attention, states?: LayerStates): ValueName {
     const { shape } = this.options;
-    let residual = this.scaled(this.emitEmbedding(), shape.scales?.embedding);
+    const embedded = this.scaled(this.emitEmbedding(), shape.scales?.embedding);
+    let residual = this.media?.replace(embedded) ?? embedded;
     let normed = this.firstNorm(residual);
     for (let layer = 0; layer < shape.layers; layer++) {
       const attended = this.firstHalf(layer, normed, attention, states);
@@ -100,6 +108,7 @@ export class DecoderBody {
         residual = middle.sum;
         delta = this.feedForward(layer, middle.normed);
       }
+      residual = this.media?.addDeep(layer, residual) ?? residual;
       ({ sum: residual, normed } = this.addHalf(residual, delta, layer, 'feed_forward_post_norm', 'attention_norm'));
     }
     return normed;
@@ -159,11 +168,19 @@ export class DecoderBody {
   private rotate(input: ValueName, heads: number, positions: ValueName, tables: RotaryTables | null): ValueName {
     if (tables === null) return input;
     const { headSize, rotary } = this.options.shape;
-    return this.builder.contribNode('RotaryEmbedding', [input, positions, tables.cosines, tables.sines], {
+    const { cosines, sines } = this.axisRotation ? this.tablesOfRun(this.axisRotation, tables) : tables;
+    const places = this.axisRotation?.places ?? positions;
+    return this.builder.contribNode('RotaryEmbedding', [input, places, cosines, sines], {
       num_heads: heads,
       interleaved: rotary.interleaved ? 1 : 0,
       ...(rotary.dimensions < headSize ? { rotary_embedding_dim: rotary.dimensions } : {}),
     });
+  }
+
+  private tablesOfRun(rotation: AxisRotation, tables: RotaryTables): RotaryTables {
+    const known = this.axisTables.get(tables) ?? rotation.tables(tables);
+    this.axisTables.set(tables, known);
+    return known;
   }
 
   /** Scales queries, by their positions where these count. */

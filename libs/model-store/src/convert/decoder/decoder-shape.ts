@@ -18,6 +18,8 @@ export interface DecoderShape {
   latent?: LatentShape;
   /** The replacement of attention in each layer, null where it attends; absent: every layer attends. */
   mixers?: readonly (Mixer | null)[];
+  /** The decoder reads images too; absent: tokens only. */
+  media?: MediaShape;
   feedForward: FeedForwardShape;
   /** Norm over queries and keys, before rotation unless `normsRotated` is set. */
   queryKeyNorm: QueryKeyNorm;
@@ -87,6 +89,14 @@ export interface AttentionShape {
   outputGate?: true;
   /** Layers that do not rotate queries and keys. */
   unrotated?: readonly boolean[];
+}
+
+/** How images enter a decoder. */
+export interface MediaShape {
+  /** The first layers that add features of an image to their outputs (Qwen3-VL); absent: none. */
+  deepLayers?: number;
+  /** Axis of the positions that each rotary pair turns by: 0 time, 1 height, 2 width; absent: positions are indexes. */
+  rotaryAxes?: readonly number[];
 }
 
 /**

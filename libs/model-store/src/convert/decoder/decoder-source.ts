@@ -16,6 +16,8 @@ export interface DecoderSource {
   readonly rotaryPairs?: RotaryPairs;
   /** Order of value heads that share a key head in layers of the kind `gated-delta`; absent: that of GGUF files. */
   readonly headOrder?: 'grouped' | 'tiled';
+  /** The graph takes images: how many of its first layers add features of them; absent: tokens only. */
+  readonly images?: { deepLayers: number };
 }
 
 /** The two values of a rotary pair stand side by side, or in the two halves of a head. */

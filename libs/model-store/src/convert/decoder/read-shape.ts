@@ -12,6 +12,7 @@ import {
 import type { DecoderSource } from './decoder-source.js';
 import { latentScale, readLatent } from './read-latent.js';
 import { countLayers, readMixers } from './read-mixers.js';
+import { readMedia } from './read-media.js';
 import { readRotary, stretchedContext } from './read-rotary.js';
 
 /** Settings that change results and that no architecture of the table computes with. */
@@ -60,6 +61,7 @@ export function readDecoderShape(
     attention: { ...attention, ...bidirectional, ...(latent && { scale: latentScale(source, latent) }) },
     latent,
     mixers,
+    media: readMedia(source, architecture, rotary),
     feedForward,
     queryKeyNorm: has(`${attending}.attn_q_norm.weight`) ? (architecture.queryKeyNorm ?? 'head') : 'none',
     normsRotated: architecture.normsRotated,

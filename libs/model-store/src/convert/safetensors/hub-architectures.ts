@@ -155,6 +155,12 @@ export const hubArchitectures: Readonly<Record<string, HubArchitecture>> = {
     layer: { ...plain, ...headNorms },
     defaults: { ...wholeContext, head_dim: 128 },
   },
+  Qwen3VLForConditionalGeneration: {
+    architecture: 'qwen3vl',
+    layer: { ...plain, ...headNorms },
+    inner: 'text_config',
+    defaults: { head_dim: 128, rope_theta: 5e6 },
+  },
   Qwen3MoeForCausalLM: {
     architecture: 'qwen3moe',
     layer: { ...attention, ...headNorms, ffn_norm: 'post_attention_layernorm', ffn_gate_inp: 'mlp.gate' },

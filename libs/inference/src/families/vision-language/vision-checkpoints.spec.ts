@@ -1,0 +1,94 @@
+import { readFileSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { convertModel } from '#model-store';
+import { tinyVisionFolder } from '#test/tiny-vision-models';
+import { describeVisionModel } from '../../../../../test/conformance/families/describe-vision-model.js';
+import type { HostLoadOptions } from '../../contract/engine-loader.js';
+import { openGraph } from '../../runtime/open-graph.js';
+import { TextTokenizer } from '../../text/index.js';
+import { drawImage, floatsFrom, type KnownCase } from './__fixtures__/known-cases.js';
+import { loadPreprocessor, type VisionLanguageConfig } from './preprocessor-config.js';
+import { Qwen2VlProcessor } from './qwen2-vl.processor.js';
+import { VisionSession } from './vision-session.js';
+
+/*
+ * Models that read images as their authors publish them, through the converter and the runtime, against the Python
+ * reference (`tools/reference/tiny_vision_checkpoints.py`).
+ */
+
+interface CheckpointCase extends KnownCase {
+  pixels: (NonNullable<KnownCase['pixels']> & { features: string }) | null;
+}
+
+const qwen3Scales = { imageTokens: 6, frameTokens: 2, image: 4, frame: 1 };
+
+const models = [{ name: 'qwen3-vl', placeholder: '<|image_pad|>', scales: qwen3Scales, Processor: Qwen2VlProcessor }];
+
+let folder = '';
+beforeAll(async () => void (folder = await mkdtemp(join(tmpdir(), 'vision-checkpoints-'))));
+afterAll(() => rm(folder, { recursive: true, force: true }));
+
+const converted = new Map<string, Promise<string>>();
+
+function convert(name: string): Promise<string> {
+  const known = converted.get(name) ?? convertNew(name);
+  converted.set(name, known);
+  return known;
+}
+
+async function convertNew(name: string): Promise<string> {
+  const outputFolder = await mkdtemp(join(folder, `${name}-`));
+  const inputFolder = tinyVisionFolder(name);
+  await convertModel({ kind: 'safetensors', inputFolder, outputFolder, options: { images: true } });
+  return outputFolder;
+}
+
+async function optionsOf(name: string): Promise<HostLoadOptions> {
+  return {
+    modelId: name,
+    directory: await convert(name),
+    graphFile: 'model.onnx',
+    family: 'vision-language',
+    familyOptions: { visionEncoder: 'vision_encoder.onnx' },
+    providers: ['cpu'],
+    intraOpThreads: 1,
+    slots: 4,
+    contextLength: 512,
+    cacheTokens: 2_048,
+  };
+}
+
+for (const { name, placeholder, scales, Processor } of models) {
+  const { cases } = JSON.parse(readFileSync(`${tinyVisionFolder(name)}.json`, 'utf8')) as { cases: CheckpointCase[] };
+  describeVisionModel({ name, cases, placeholder, scales, options: () => optionsOf(name) });
+
+  describe(`the encoder of ${name}`, () => {
+    it.each(cases.filter(({ pixels }) => pixels !== null))(
+      'has the features of transformers, to 1e-4',
+      async (known) => {
+        const directory = await convert(name);
+        const modelPath = join(directory, 'vision_encoder.onnx');
+        const session = new VisionSession(await openGraph({ modelPath, providers: ['cpu'], intraOpThreads: 1 }));
+        const processor = new Processor({
+          config: JSON.parse(readFileSync(join(directory, 'config.json'), 'utf8')) as VisionLanguageConfig,
+          preprocessor: await loadPreprocessor(directory),
+          tokenizer: await TextTokenizer.load(directory),
+          session,
+        });
+        const features: number[] = [];
+        for (const [seed, size] of known.images.entries()) {
+          const pixels = drawImage(size, seed);
+          features.push(...(await processor.encode(pixels, processor.layout({ pixels, param: '' }), () => true)));
+        }
+        const expected = floatsFrom(known.pixels?.features ?? '');
+        expect(features).toHaveLength(expected.length);
+        const furthest = features.reduce((far, value, at) => Math.max(far, Math.abs(value - (expected[at] ?? NaN))), 0);
+        expect(furthest).toBeLessThan(1e-4);
+        await processor.close();
+      },
+    );
+  });
+}

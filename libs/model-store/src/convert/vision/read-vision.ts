@@ -1,0 +1,111 @@
+import type { OnnxGraph } from '../../onnx/index.js';
+import type { LinearFormat } from '../decoder/index.js';
+import { invalidFile } from '../invalid-file.js';
+import type { HubConfig } from '../safetensors/hub-config.js';
+import type { StoredVisionSizes } from '../../memory/vision-sizes.js';
+import { emitQwenEncoder, type QwenVisionShape } from './qwen-encoder.js';
+import type { VisionActivation } from './vision-parts.js';
+import type { VisionSource } from './vision-source.js';
+
+/** The part of a model that sees. */
+export interface VisionModel {
+  /** `model_type` that the family of the installed model reads. */
+  modelType: string;
+  /** The first layers of the decoder that add features of an image. */
+  deepLayers: number;
+  /** What its memory depends on. */
+  sizes: StoredVisionSizes;
+  /** `vision_config` of the installed `config.json`. */
+  config: Record<string, unknown>;
+  /** Adds no weight before the graph is written, but throws `INVALID_MODEL` for tensors that do not fit. */
+  emit(source: VisionSource, linear: LinearFormat): OnnxGraph;
+}
+
+const activations: Readonly<Record<string, VisionActivation>> = {
+  gelu: 'gelu',
+  gelu_pytorch_tanh: 'gelu-tanh',
+  quick_gelu: 'quick-gelu',
+  silu: 'silu',
+};
+
+type Reader = (vision: HubConfig, outputSize: number) => VisionModel;
+
+/** Encoders by the class of the model in `architectures`. */
+const readers: Readonly<Record<string, Reader>> = {
+  Qwen3VLForConditionalGeneration: readQwen3,
+};
+
+/** Returns what sees in a model by its `config.json`; null for one of another class, or without an encoder. */
+export function readVision(whole: HubConfig, outputSize: number): VisionModel | null {
+  const { architectures } = whole.values;
+  const [name] = Array.isArray(architectures) ? architectures.map(String) : [];
+  const reader = name !== undefined && Object.hasOwn(readers, name) ? readers[name] : undefined;
+  const vision = whole.object('vision_config');
+  return reader === undefined || vision === null ? null : reader(vision, outputSize);
+}
+
+function readQwen3(vision: HubConfig, outputSize: number): VisionModel {
+  const layers = vision.size('depth', 27);
+  const deepLayers = vision.has('deepstack_visual_indexes') ? vision.numbers('deepstack_visual_indexes') : [8, 16, 24];
+  const unknown = deepLayers.find((layer) => !Number.isInteger(layer) || layer < 0 || layer >= layers);
+  if (unknown !== undefined) {
+    throw invalidFile('config.json', `its deepstack_visual_indexes names layer ${unknown} of ${layers}`);
+  }
+  const places = vision.size('num_position_embeddings', 2304);
+  return qwenModel(vision, 'qwen3_vl', {
+    kind: 'qwen3',
+    layers,
+    hiddenSize: vision.size('hidden_size', 1152),
+    heads: vision.size('num_heads', 16),
+    feedForwardSize: vision.size('intermediate_size', 4304),
+    activation: activationOf(vision, 'gelu_pytorch_tanh'),
+    patchSize: samplesOfPatch(vision, 16),
+    merge: vision.size('spatial_merge_size', 2),
+    outputSize: requireOutput(vision, 'out_hidden_size', outputSize),
+    places,
+    deepLayers,
+    wholeLayers: null,
+  });
+}
+
+function qwenModel(vision: HubConfig, modelType: string, shape: QwenVisionShape): VisionModel {
+  if (shape.hiddenSize % (4 * shape.heads) !== 0) {
+    throw invalidFile('config.json', `${shape.heads} heads do not divide the ${shape.hiddenSize} values of a patch`);
+  }
+  if (!Number.isInteger(Math.sqrt(shape.places))) {
+    throw invalidFile('config.json', `its num_position_embeddings is ${shape.places}, not a square`);
+  }
+  return {
+    modelType,
+    deepLayers: shape.deepLayers.length,
+    sizes: {
+      hiddenSize: shape.hiddenSize,
+      feedForwardSize: shape.feedForwardSize,
+      heads: shape.heads,
+      scoredPatches: 0,
+      patchesPerToken: shape.merge ** 2,
+    },
+    config: { ...vision.values, num_position_embeddings: shape.places },
+    emit: (source, linear) => emitQwenEncoder(shape, source, linear),
+  };
+}
+
+function samplesOfPatch(vision: HubConfig, patch: number): number {
+  const channels = vision.size('in_channels', 3);
+  if (channels !== 3) throw invalidFile('config.json', `its images have ${channels} channels, not 3`);
+  return channels * vision.size('temporal_patch_size', 2) * vision.size('patch_size', patch) ** 2;
+}
+
+function activationOf(vision: HubConfig, fallback: string): VisionActivation {
+  const name = vision.text('hidden_act', fallback);
+  const found = Object.hasOwn(activations, name) ? activations[name] : undefined;
+  if (found !== undefined) return found;
+  const known = Object.keys(activations).join(', ');
+  throw invalidFile('config.json', `its encoder has the activation ${name.slice(0, 40)}; ${known} are computed`);
+}
+
+function requireOutput(vision: HubConfig, name: string, outputSize: number): number {
+  const found = vision.size(name, outputSize);
+  if (found === outputSize) return found;
+  throw invalidFile('config.json', `its encoder returns ${found} values, and its decoder takes ${outputSize}`);
+}

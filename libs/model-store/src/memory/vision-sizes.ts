@@ -1,0 +1,20 @@
+import type { VisionSize } from '#model-memory';
+
+/** What the converter writes as `vision_sizes` of `config.json`. */
+export type StoredVisionSizes = Pick<VisionSize, 'hiddenSize' | 'feedForwardSize' | 'heads' | 'scoredPatches'> & {
+  /** Patches that become one token. */
+  patchesPerToken: number;
+};
+
+/** Tokens by which images are quoted where the manifest does not say. */
+const defaultImageTokens = 1_024;
+
+/** Returns the sizes of an image that takes as many tokens as the manifest lets it. */
+export function visionSizes(
+  config: Readonly<Record<string, unknown>>,
+  familyOptions: Readonly<Record<string, unknown>>,
+): Omit<VisionSize, 'weightsBytes'> {
+  const { patchesPerToken, ...sizes } = config['vision_sizes'] as StoredVisionSizes;
+  const tokens = familyOptions['imageTokens'];
+  return { ...sizes, patches: (typeof tokens === 'number' ? tokens : defaultImageTokens) * patchesPerToken };
+}

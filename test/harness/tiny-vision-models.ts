@@ -1,0 +1,29 @@
+import { readdirSync } from 'node:fs';
+import { cp, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+
+const fixtures = join(
+  import.meta.dirname,
+  '../../libs/inference/src/families/vision-language/__fixtures__/checkpoints',
+);
+
+/** Names of the tiny models that read images, in the layout of the model hubs. */
+export const tinyVisionNames = readdirSync(fixtures, { withFileTypes: true })
+  .filter((entry) => entry.isDirectory())
+  .map(({ name }) => name)
+  .sort();
+
+/** The folder of a model; its files must not be changed. */
+export function tinyVisionFolder(name: string): string {
+  return join(fixtures, name);
+}
+
+/** Copies the files of a model, as its authors would publish them. */
+export async function copyTinyVision(name: string, folder: string): Promise<void> {
+  await cp(join(fixtures, name), folder, { recursive: true });
+}
+
+/** `config.json` of a model. */
+export async function tinyVisionConfig(name: string): Promise<Record<string, unknown>> {
+  return JSON.parse(await readFile(join(fixtures, name, 'config.json'), 'utf8')) as Record<string, unknown>;
+}

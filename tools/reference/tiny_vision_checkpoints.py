@@ -1,0 +1,189 @@
+"""Writes libs/inference/src/families/vision-language/__fixtures__/checkpoints/: tiny vision-language models with random
+weights as their authors publish them (safetensors in bfloat16, the published members of config.json, the published chat
+template), and what transformers computes with them.
+
+    python3 -m venv /tmp/reference
+    /tmp/reference/bin/pip install transformers==5.23.0 torch==2.15.0 pillow==13.0.0
+    /tmp/reference/bin/python tools/reference/tiny_vision_checkpoints.py libs/inference/src/families/vision-language/__fixtures__/checkpoints
+"""
+
+import json
+import os
+import shutil
+import sys
+
+import torch
+from safetensors.torch import save_file
+
+from tiny_vision_language import cases_of, floats, sampled, tokenizer_of
+
+QWEN_SPECIAL = [
+    "<|endoftext|>", "<|im_start|>", "<|im_end|>", "<|vision_start|>", "<|vision_end|>", "<|image_pad|>", "<|video_pad|>", "<end_of_utterance>",
+]
+
+# As published with Qwen2-VL and Qwen2.5-VL.
+QWEN2_TEMPLATE = (
+    "{% set image_count = namespace(value=0) %}{% set video_count = namespace(value=0) %}{% for message in messages %}"
+    "{% if loop.first and message['role'] != 'system' %}<|im_start|>system\nYou are a helpful assistant.<|im_end|>\n{% endif %}"
+    "<|im_start|>{{ message['role'] }}\n{% if message['content'] is string %}{{ message['content'] }}<|im_end|>\n{% else %}"
+    "{% for content in message['content'] %}{% if content['type'] == 'image' or 'image' in content or 'image_url' in content %}"
+    "{% set image_count.value = image_count.value + 1 %}{% if add_vision_id %}Picture {{ image_count.value }}: {% endif %}"
+    "<|vision_start|><|image_pad|><|vision_end|>{% elif content['type'] == 'video' or 'video' in content %}"
+    "{% set video_count.value = video_count.value + 1 %}{% if add_vision_id %}Video {{ video_count.value }}: {% endif %}"
+    "<|vision_start|><|video_pad|><|vision_end|>{% elif 'text' in content %}{{ content['text'] }}{% endif %}{% endfor %}<|im_end|>\n"
+    "{% endif %}{% endfor %}{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
+)
+
+# The part of Qwen3-VL's template that has no tools.
+QWEN3_TEMPLATE = (
+    "{%- set image_count = namespace(value=0) %}\n{%- set video_count = namespace(value=0) %}\n{%- for message in messages %}\n"
+    "    {%- if message.role == \"user\" %}\n        {{- '<|im_start|>' + message.role + '\\n' }}\n"
+    "        {%- if message.content is string %}\n            {{- message.content }}\n        {%- else %}\n"
+    "            {%- for content in message.content %}\n"
+    "                {%- if content.type == 'image' or 'image' in content or 'image_url' in content %}\n"
+    "                    {%- set image_count.value = image_count.value + 1 %}\n"
+    "                    {%- if add_vision_id %}Picture {{ image_count.value }}: {% endif -%}\n"
+    "                    <|vision_start|><|image_pad|><|vision_end|>\n"
+    "                {%- elif 'text' in content %}\n                    {{- content.text }}\n                {%- endif %}\n"
+    "            {%- endfor %}\n        {%- endif %}\n        {{- '<|im_end|>\\n' }}\n    {%- elif message.role == \"assistant\" %}\n"
+    "        {{- '<|im_start|>' + message.role + '\\n' + message.content + '<|im_end|>\\n' }}\n    {%- endif %}\n{%- endfor %}\n"
+    "{%- if add_generation_prompt %}\n    {{- '<|im_start|>assistant\\n' }}\n{%- endif %}\n"
+)
+
+
+class ImagesOfQwen:
+    """What the processors of Qwen do with images and text; the originals also need torchvision."""
+
+    def __init__(self, image_processor, tokenizer):
+        self.image_processor, self.tokenizer = image_processor, tokenizer
+
+    def apply_chat_template(self, messages, **options):
+        return self.tokenizer.apply_chat_template(messages, tokenize=False, **options)
+
+    def __call__(self, text, images, return_tensors):
+        read = self.image_processor(images, return_tensors=return_tensors) if images else {}
+        texts = text[0].split("<|image_pad|>")
+        counts = [int(grid.prod()) // self.image_processor.merge_size**2 for grid in read.get("image_grid_thw", [])]
+        expanded = texts[0] + "".join("<|image_pad|>" * count + rest for count, rest in zip(counts, texts[1:]))
+        inputs = {**self.tokenizer([expanded], return_tensors=return_tensors), **read}
+        if images:
+            inputs["mm_token_type_ids"] = (inputs["input_ids"] == self.tokenizer.convert_tokens_to_ids("<|image_pad|>")).int()
+        return inputs
+
+
+def randomize(model, deviation):
+    """Weights that separate the logits, exact in bfloat16; biases and gains count too."""
+    with torch.no_grad():
+        for name, weights in model.named_parameters():
+            if weights.dim() > 1:
+                weights.normal_(0, deviation)
+            elif name.endswith("bias"):
+                weights.normal_(0, 0.1)
+            else:
+                weights.normal_(1, 0.1)
+            weights.copy_(weights.bfloat16().float())
+
+
+def save(folder, model, tokenizer, rename, files):
+    os.makedirs(folder)
+    stored, seen = {}, set()
+    for name, tensor in model.state_dict().items():
+        # Of weights that are one, the first is stored.
+        if tensor.data_ptr() in seen:
+            continue
+        seen.add(tensor.data_ptr())
+        stored[rename(name)] = tensor.bfloat16().contiguous()
+    save_file(stored, os.path.join(folder, "model.safetensors"), metadata={"format": "pt"})
+    tokenizer.save_pretrained(folder)
+    for name in os.listdir(folder):
+        if name not in ("model.safetensors", "tokenizer.json", "tokenizer_config.json"):
+            os.remove(os.path.join(folder, name))
+    for name, content in files.items():
+        with open(os.path.join(folder, name), "w") as file:
+            json.dump(content, file, indent=1)
+
+
+def qwen_preprocessor(patch, mean, deviation):
+    return {
+        "size": {"longest_edge": 320 * 320, "shortest_edge": 64 * 64}, "patch_size": patch, "temporal_patch_size": 2, "merge_size": 2,
+        "image_mean": mean, "image_std": deviation, "processor_class": "Qwen3VLProcessor", "image_processor_type": "Qwen2VLImageProcessorFast",
+    }
+
+
+def write_cases(folder, model, processor, template, features):
+    cases = cases_of(model, processor, [
+        ([(80, 64)], ["What is in this picture?"]),
+        ([(300, 190)], ["Describe the image."]),
+        ([(67, 131), (24, 20)], ["The first", "and the second."]),
+        ([], ["Hello, how are you?"]),
+    ], template, lambda inputs: {**sampled(inputs["pixel_values"]), "features": features(inputs)})
+    with open(folder + ".json", "w") as file:
+        json.dump({"cases": cases}, file, indent=1)
+
+
+def ids_of(tokenizer):
+    return {
+        "image_token_id": tokenizer.convert_tokens_to_ids("<|image_pad|>"), "video_token_id": tokenizer.convert_tokens_to_ids("<|video_pad|>"),
+        "vision_start_token_id": tokenizer.convert_tokens_to_ids("<|vision_start|>"), "vision_end_token_id": tokenizer.convert_tokens_to_ids("<|vision_end|>"),
+    }
+
+
+def finish(folder, model, tokenizer, config, preprocessor, template, rename, features):
+    from transformers.models.qwen2_vl.image_processing_pil_qwen2_vl import Qwen2VLImageProcessorPil
+
+    randomize(model, 0.2)
+    model.generation_config.eos_token_id = tokenizer.eos_token_id
+    model.generation_config.pad_token_id = tokenizer.pad_token_id
+    save(folder, model, tokenizer, rename, {
+        "config.json": config, "preprocessor_config.json": preprocessor, "chat_template.json": {"chat_template": template},
+        "generation_config.json": {"bos_token_id": tokenizer.bos_token_id, "eos_token_id": [tokenizer.eos_token_id]},
+    })
+    kept = {name: value for name, value in preprocessor.items() if name not in ("processor_class", "image_processor_type")}
+    write_cases(folder, model, ImagesOfQwen(Qwen2VLImageProcessorPil(**kept), tokenizer), template, features)
+
+
+def tiny_qwen3_vl(target):
+    from transformers import Qwen3VLConfig, Qwen3VLForConditionalGeneration
+
+    torch.manual_seed(33)
+    tokenizer = tokenizer_of(QWEN_SPECIAL)
+    config = {
+        "architectures": ["Qwen3VLForConditionalGeneration"], **ids_of(tokenizer), "model_type": "qwen3_vl",
+        "text_config": {
+            "attention_bias": False, "attention_dropout": 0.0, "bos_token_id": tokenizer.bos_token_id, "dtype": "bfloat16",
+            "eos_token_id": tokenizer.eos_token_id, "head_dim": 16, "hidden_act": "silu", "hidden_size": 32, "initializer_range": 0.02,
+            "intermediate_size": 48, "max_position_embeddings": 512, "model_type": "qwen3_vl_text", "num_attention_heads": 4,
+            "num_hidden_layers": 4, "num_key_value_heads": 2, "rms_norm_eps": 1e-06,
+            "rope_scaling": {"mrope_interleaved": True, "mrope_section": [4, 2, 2], "rope_type": "default"}, "rope_theta": 5000000,
+            "tie_word_embeddings": True, "use_cache": True, "vocab_size": len(tokenizer),
+        },
+        "tie_word_embeddings": True, "transformers_version": "4.57.0.dev0",
+        "vision_config": {
+            "deepstack_visual_indexes": [0, 1, 2], "depth": 4, "hidden_act": "gelu_pytorch_tanh", "hidden_size": 32, "in_channels": 3,
+            "initializer_range": 0.02, "intermediate_size": 40, "model_type": "qwen3_vl", "num_heads": 2, "num_position_embeddings": 36,
+            "out_hidden_size": 32, "patch_size": 16, "spatial_merge_size": 2, "temporal_patch_size": 2,
+        },
+    }
+    model = Qwen3VLForConditionalGeneration._from_config(Qwen3VLConfig.from_dict(json.loads(json.dumps(config))), attn_implementation="eager").eval()
+
+    def features(inputs):
+        with torch.no_grad():
+            found = model.model.visual(inputs["pixel_values"], grid_thw=inputs["image_grid_thw"])
+        return floats(torch.cat([found.pooler_output, *found.deepstack_features], dim=-1))
+
+    finish(
+        os.path.join(target, "qwen3-vl"), model, tokenizer, config, qwen_preprocessor(16, [0.5] * 3, [0.5] * 3), QWEN3_TEMPLATE,
+        lambda name: name, features,
+    )
+
+
+def main():
+    target = sys.argv[1]
+    os.makedirs(target, exist_ok=True)
+    for name in sys.argv[2:] or ["qwen3-vl"]:
+        shutil.rmtree(os.path.join(target, name), ignore_errors=True)
+        globals()["tiny_" + name.replace("-", "_").replace(".", "_")](target)
+
+
+if __name__ == "__main__":
+    main()
