@@ -3,7 +3,7 @@ weights as their authors publish them (safetensors in bfloat16, the published me
 template), and what transformers computes with them.
 
     python3 -m venv /tmp/reference
-    /tmp/reference/bin/pip install transformers==5.23.0 torch==2.15.0 pillow==13.0.0
+    /tmp/reference/bin/pip install transformers==5.23.0 torch==2.15.0 pillow==11.3.0
     /tmp/reference/bin/python tools/reference/tiny_vision_checkpoints.py libs/inference/src/families/vision-language/__fixtures__/checkpoints
 """
 
@@ -164,7 +164,7 @@ def tiny_qwen3_vl(target):
             "out_hidden_size": 32, "patch_size": 16, "spatial_merge_size": 2, "temporal_patch_size": 2,
         },
     }
-    model = Qwen3VLForConditionalGeneration._from_config(Qwen3VLConfig.from_dict(json.loads(json.dumps(config))), attn_implementation="eager").eval()
+    model = Qwen3VLForConditionalGeneration._from_config(Qwen3VLConfig.from_dict(json.loads(json.dumps(config))), attn_implementation="eager", dtype=torch.float32).eval()
 
     def features(inputs):
         with torch.no_grad():
@@ -177,10 +177,69 @@ def tiny_qwen3_vl(target):
     )
 
 
+CLIP_MEAN, CLIP_DEVIATION = [0.48145466, 0.4578275, 0.40821073], [0.26862954, 0.26130258, 0.27577711]
+
+
+def flat_qwen(tokenizer, name, model_type, vision):
+    """The members that Qwen2-VL and Qwen2.5-VL are published with, which are not nested."""
+    return {
+        "architectures": [name], "attention_dropout": 0.0, "bos_token_id": tokenizer.bos_token_id, "eos_token_id": tokenizer.eos_token_id,
+        **ids_of(tokenizer), "vision_token_id": tokenizer.convert_tokens_to_ids("<|endoftext|>"), "hidden_act": "silu", "hidden_size": 32,
+        "initializer_range": 0.02, "intermediate_size": 48, "max_position_embeddings": 512, "max_window_layers": 70,
+        "model_type": model_type, "num_attention_heads": 2, "num_hidden_layers": 2, "num_key_value_heads": 1, "rms_norm_eps": 1e-06,
+        "rope_theta": 1000000.0, "sliding_window": 32768, "tie_word_embeddings": True, "torch_dtype": "bfloat16",
+        "transformers_version": "4.41.2", "use_cache": True, "use_sliding_window": False, "vision_config": vision,
+        "rope_scaling": {"type": "mrope", "mrope_section": [2, 3, 3]}, "vocab_size": len(tokenizer),
+    }
+
+
+def older_names(name):
+    return name.replace("model.visual.", "visual.").replace("model.language_model.", "model.")
+
+
+def tiny_qwen2_vl(target):
+    from transformers import Qwen2VLConfig, Qwen2VLForConditionalGeneration
+
+    torch.manual_seed(34)
+    tokenizer = tokenizer_of(QWEN_SPECIAL)
+    config = flat_qwen(tokenizer, "Qwen2VLForConditionalGeneration", "qwen2_vl", {
+        "depth": 2, "embed_dim": 32, "mlp_ratio": 2, "num_heads": 2, "in_chans": 3, "hidden_size": 32, "patch_size": 14,
+        "spatial_merge_size": 2, "spatial_patch_size": 14, "temporal_patch_size": 2,
+    })
+    finish_older("qwen2-vl", target, tokenizer, config, Qwen2VLConfig, Qwen2VLForConditionalGeneration)
+
+
+def tiny_qwen2_5_vl(target):
+    from transformers import Qwen2_5_VLConfig, Qwen2_5_VLForConditionalGeneration
+
+    torch.manual_seed(35)
+    tokenizer = tokenizer_of(QWEN_SPECIAL)
+    config = flat_qwen(tokenizer, "Qwen2_5_VLForConditionalGeneration", "qwen2_5_vl", {
+        "depth": 3, "hidden_act": "silu", "hidden_size": 32, "intermediate_size": 40, "num_heads": 2, "in_chans": 3, "out_hidden_size": 32,
+        "patch_size": 14, "spatial_merge_size": 2, "spatial_patch_size": 14, "window_size": 56, "fullatt_block_indexes": [1],
+        "tokens_per_second": 2, "temporal_patch_size": 2,
+    })
+    finish_older("qwen2.5-vl", target, tokenizer, config, Qwen2_5_VLConfig, Qwen2_5_VLForConditionalGeneration)
+
+
+def finish_older(name, target, tokenizer, config, Config, Model):
+    model = Model._from_config(Config.from_dict(json.loads(json.dumps(config))), attn_implementation="eager", dtype=torch.float32).eval()
+
+    def features(inputs):
+        with torch.no_grad():
+            return floats(model.model.visual(inputs["pixel_values"], grid_thw=inputs["image_grid_thw"]).pooler_output)
+
+    preprocessor = {
+        "min_pixels": 64 * 64, "max_pixels": 320 * 320, "patch_size": 14, "temporal_patch_size": 2, "merge_size": 2, "image_mean": CLIP_MEAN,
+        "image_std": CLIP_DEVIATION, "image_processor_type": "Qwen2VLImageProcessor", "processor_class": "Qwen2VLProcessor",
+    }
+    finish(os.path.join(target, name), model, tokenizer, config, preprocessor, QWEN2_TEMPLATE, older_names, features)
+
+
 def main():
     target = sys.argv[1]
     os.makedirs(target, exist_ok=True)
-    for name in sys.argv[2:] or ["qwen3-vl"]:
+    for name in sys.argv[2:] or ["qwen2-vl", "qwen2.5-vl", "qwen3-vl"]:
         shutil.rmtree(os.path.join(target, name), ignore_errors=True)
         globals()["tiny_" + name.replace("-", "_").replace(".", "_")](target)
 

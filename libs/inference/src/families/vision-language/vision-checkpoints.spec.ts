@@ -23,9 +23,14 @@ interface CheckpointCase extends KnownCase {
   pixels: (NonNullable<KnownCase['pixels']> & { features: string }) | null;
 }
 
+const qwen2Scales = { imageTokens: 6, frameTokens: 4, image: 6, frame: 2 };
 const qwen3Scales = { imageTokens: 6, frameTokens: 2, image: 4, frame: 1 };
 
-const models = [{ name: 'qwen3-vl', placeholder: '<|image_pad|>', scales: qwen3Scales, Processor: Qwen2VlProcessor }];
+const models = [
+  { name: 'qwen2-vl', placeholder: '<|image_pad|>', scales: qwen2Scales, Processor: Qwen2VlProcessor },
+  { name: 'qwen2.5-vl', placeholder: '<|image_pad|>', scales: qwen2Scales, Processor: Qwen2VlProcessor },
+  { name: 'qwen3-vl', placeholder: '<|image_pad|>', scales: qwen3Scales, Processor: Qwen2VlProcessor },
+];
 
 let folder = '';
 beforeAll(async () => void (folder = await mkdtemp(join(tmpdir(), 'vision-checkpoints-'))));

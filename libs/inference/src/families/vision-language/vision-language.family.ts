@@ -32,6 +32,7 @@ const processors: Partial<Record<string, new (files: ProcessorFiles) => VisionPr
   smolvlm: Idefics3Processor,
   llava: LlavaProcessor,
   qwen2_vl: Qwen2VlProcessor,
+  qwen2_5_vl: Qwen2VlProcessor,
   qwen3_vl: Qwen2VlProcessor,
 };
 

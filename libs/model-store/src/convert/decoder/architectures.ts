@@ -112,6 +112,13 @@ export const architectures: Readonly<Record<string, Architecture>> = {
     className: 'Qwen2ForCausalLM',
     rotaryPairs: 'halves',
   },
+  qwen2vl: {
+    models: 'Qwen2-VL and Qwen2.5-VL',
+    modelType: 'qwen2_vl',
+    className: 'Qwen2VLForConditionalGeneration',
+    rotaryPairs: 'halves',
+    rotaryAxes: 'sections',
+  },
   qwen3: {
     models: 'Qwen 3',
     modelType: 'qwen3',

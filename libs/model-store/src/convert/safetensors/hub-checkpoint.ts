@@ -128,8 +128,12 @@ function constantTensor(values: Float32Array): SourceTensor {
 }
 
 /** The settings of the decoder, with those that files leave out. */
-export function decoderConfig(whole: HubConfig, { inner, defaults, otherNames }: HubArchitecture): HubConfig {
-  const found = inner === undefined ? whole : whole.object(inner);
+export function decoderConfig(
+  whole: HubConfig,
+  { inner, mayBeFlat, defaults, otherNames }: HubArchitecture,
+): HubConfig {
+  const nested = inner === undefined ? whole : whole.object(inner);
+  const found = nested ?? (mayBeFlat ? whole : null);
   if (found === null) throw invalidFile('config.json', `it has no ${inner}`);
   // Of a model that sees, the output layer may be described outside.
   const outer = inner !== undefined && whole.has('tie_word_embeddings') ? ['tie_word_embeddings'] : [];

@@ -32,6 +32,8 @@ type Reader = (vision: HubConfig, outputSize: number) => VisionModel;
 
 /** Encoders by the class of the model in `architectures`. */
 const readers: Readonly<Record<string, Reader>> = {
+  Qwen2VLForConditionalGeneration: readQwen2,
+  Qwen2_5_VLForConditionalGeneration: readQwen25,
   Qwen3VLForConditionalGeneration: readQwen3,
 };
 
@@ -42,6 +44,43 @@ export function readVision(whole: HubConfig, outputSize: number): VisionModel | 
   const reader = name !== undefined && Object.hasOwn(readers, name) ? readers[name] : undefined;
   const vision = whole.object('vision_config');
   return reader === undefined || vision === null ? null : reader(vision, outputSize);
+}
+
+function readQwen2(vision: HubConfig, outputSize: number): VisionModel {
+  const hiddenSize = vision.size('embed_dim', 1280);
+  return qwenModel(vision, 'qwen2_vl', {
+    kind: 'qwen2',
+    layers: vision.size('depth', 32),
+    hiddenSize,
+    heads: vision.size('num_heads', 16),
+    feedForwardSize: hiddenSize * vision.size('mlp_ratio', 4),
+    activation: activationOf(vision, 'quick_gelu'),
+    patchSize: samplesOfPatch(vision, 14),
+    merge: vision.size('spatial_merge_size', 2),
+    outputSize: requireOutput(vision, 'hidden_size', outputSize),
+    places: 0,
+    deepLayers: [],
+    wholeLayers: null,
+  });
+}
+
+/** The default layers are those of the class. */
+function readQwen25(vision: HubConfig, outputSize: number): VisionModel {
+  const wholeLayers = vision.has('fullatt_block_indexes') ? vision.numbers('fullatt_block_indexes') : [7, 15, 23, 31];
+  return qwenModel(vision, 'qwen2_5_vl', {
+    kind: 'qwen2.5',
+    layers: vision.size('depth', 32),
+    hiddenSize: vision.size('hidden_size', 3584),
+    heads: vision.size('num_heads', 16),
+    feedForwardSize: vision.size('intermediate_size', 3420),
+    activation: activationOf(vision, 'silu'),
+    patchSize: samplesOfPatch(vision, 14),
+    merge: vision.size('spatial_merge_size', 2),
+    outputSize: requireOutput(vision, 'out_hidden_size', outputSize),
+    places: 0,
+    deepLayers: [],
+    wholeLayers,
+  });
 }
 
 function readQwen3(vision: HubConfig, outputSize: number): VisionModel {
@@ -82,16 +121,24 @@ function qwenModel(vision: HubConfig, modelType: string, shape: QwenVisionShape)
       hiddenSize: shape.hiddenSize,
       feedForwardSize: shape.feedForwardSize,
       heads: shape.heads,
-      scoredPatches: 0,
+      scoredPatches: shape.wholeLayers === null ? 0 : patchesOfWindow(vision),
       patchesPerToken: shape.merge ** 2,
     },
-    config: { ...vision.values, num_position_embeddings: shape.places },
+    config: { ...vision.values, ...(shape.places > 0 && { num_position_embeddings: shape.places }) },
     emit: (source, linear) => emitQwenEncoder(shape, source, linear),
   };
 }
 
+/** Scores are kept where a mask says which patches a window has. */
+function patchesOfWindow(vision: HubConfig): number {
+  const merge = vision.size('spatial_merge_size', 2);
+  const tokens = Math.floor(vision.size('window_size', 112) / merge / vision.size('patch_size', 14));
+  if (tokens > 0) return (tokens * merge) ** 2;
+  throw invalidFile('config.json', 'its window_size is smaller than a token');
+}
+
 function samplesOfPatch(vision: HubConfig, patch: number): number {
-  const channels = vision.size('in_channels', 3);
+  const channels = vision.size('in_channels', vision.size('in_chans', 3));
   if (channels !== 3) throw invalidFile('config.json', `its images have ${channels} channels, not 3`);
   return channels * vision.size('temporal_patch_size', 2) * vision.size('patch_size', patch) ** 2;
 }
