@@ -128,6 +128,106 @@ def ids_of(tokenizer):
     }
 
 
+# As published with Gemma 3.
+GEMMA_TEMPLATE = (
+    "{{ bos_token }}\n{%- if messages[0]['role'] == 'system' -%}\n    {%- if messages[0]['content'] is string -%}\n"
+    "        {%- set first_user_prefix = messages[0]['content'] + '\n\n' -%}\n    {%- else -%}\n"
+    "        {%- set first_user_prefix = messages[0]['content'][0]['text'] + '\n\n' -%}\n    {%- endif -%}\n"
+    "    {%- set loop_messages = messages[1:] -%}\n{%- else -%}\n    {%- set first_user_prefix = \"\" -%}\n"
+    "    {%- set loop_messages = messages -%}\n{%- endif -%}\n{%- for message in loop_messages -%}\n"
+    "    {%- if (message['role'] == 'user') != (loop.index0 % 2 == 0) -%}\n"
+    "        {{ raise_exception(\"Conversation roles must alternate user/assistant/user/assistant/...\") }}\n    {%- endif -%}\n"
+    "    {%- if (message['role'] == 'assistant') -%}\n        {%- set role = \"model\" -%}\n    {%- else -%}\n"
+    "        {%- set role = message['role'] -%}\n    {%- endif -%}\n"
+    "    {{ '<start_of_turn>' + role + '\n' + (first_user_prefix if loop.first else \"\") }}\n"
+    "    {%- if message['content'] is string -%}\n        {{ message['content'] | trim }}\n"
+    "    {%- elif message['content'] is iterable -%}\n        {%- for item in message['content'] -%}\n"
+    "            {%- if item['type'] == 'image' -%}\n                {{ '<start_of_image>' }}\n"
+    "            {%- elif item['type'] == 'text' -%}\n                {{ item['text'] | trim }}\n            {%- endif -%}\n"
+    "        {%- endfor -%}\n    {%- else -%}\n        {{ raise_exception(\"Invalid content type\") }}\n    {%- endif -%}\n"
+    "    {{ '<end_of_turn>\n' }}\n{%- endfor -%}\n{%- if add_generation_prompt -%}\n    {{'<start_of_turn>model\n'}}\n{%- endif -%}\n"
+)
+
+
+class ImagesOfGemma(ImagesOfQwen):
+    """What Gemma3Processor does with images and text; the original needs torchvision."""
+
+    def __init__(self, image_processor, tokenizer, tokens):
+        super().__init__(image_processor, tokenizer)
+        self.sequence = "\n\n<start_of_image>" + "<image_soft_token>" * tokens + "<end_of_image>\n\n"
+
+    def __call__(self, text, images, return_tensors):
+        inputs = dict(self.tokenizer([text[0].replace("<start_of_image>", self.sequence)], return_tensors=return_tensors))
+        if images:
+            inputs["pixel_values"] = self.image_processor(images, return_tensors=return_tensors)["pixel_values"]
+            inputs["token_type_ids"] = (inputs["input_ids"] == self.tokenizer.convert_tokens_to_ids("<image_soft_token>")).int()
+        return inputs
+
+
+def tiny_gemma3(target):
+    from transformers import Gemma3Config, Gemma3ForConditionalGeneration
+    from transformers.models.gemma3.image_processing_pil_gemma3 import Gemma3ImageProcessorPil
+
+    torch.manual_seed(36)
+    tokenizer = tokenizer_of([
+        "<|endoftext|>", "<|im_start|>", "<|im_end|>", "<start_of_turn>", "<end_of_turn>", "<start_of_image>", "<end_of_image>",
+        "<image_soft_token>", "<end_of_utterance>",
+    ])
+    config = {
+        "architectures": ["Gemma3ForConditionalGeneration"], "boi_token_index": tokenizer.convert_tokens_to_ids("<start_of_image>"),
+        "eoi_token_index": tokenizer.convert_tokens_to_ids("<end_of_image>"), "eos_token_id": [tokenizer.eos_token_id],
+        "image_token_index": tokenizer.convert_tokens_to_ids("<image_soft_token>"), "initializer_range": 0.02, "mm_tokens_per_image": 64,
+        "model_type": "gemma3",
+        "text_config": {
+            "hidden_size": 32, "intermediate_size": 48, "model_type": "gemma3_text", "num_hidden_layers": 6, "num_attention_heads": 4,
+            "num_key_value_heads": 2, "head_dim": 16, "query_pre_attn_scalar": 16, "vocab_size": len(tokenizer),
+            "max_position_embeddings": 512, "rope_scaling": {"factor": 8.0, "rope_type": "linear"}, "sliding_window": 32,
+        },
+        "torch_dtype": "bfloat16", "transformers_version": "4.50.0.dev0",
+        "vision_config": {
+            "hidden_size": 32, "image_size": 224, "intermediate_size": 40, "model_type": "siglip_vision_model", "num_attention_heads": 2,
+            "num_hidden_layers": 2, "patch_size": 14, "vision_use_head": False,
+        },
+    }
+    parsed = Gemma3Config.from_dict(json.loads(json.dumps(config)))
+    model = Gemma3ForConditionalGeneration._from_config(parsed, attn_implementation="eager", dtype=torch.float32).eval()
+    randomize(model, 0.3)
+    with torch.no_grad():
+        model.get_input_embeddings().weight.mul_(0.25)
+        # Gains are stored as their difference from one.
+        for name, weights in model.named_parameters():
+            if "norm" in name and "vision_tower" not in name:
+                weights.sub_(1)
+    model.generation_config.eos_token_id = tokenizer.eos_token_id
+    model.generation_config.pad_token_id = tokenizer.pad_token_id
+    images = {
+        "image_mean": [0.5] * 3, "image_std": [0.5] * 3, "resample": 2, "rescale_factor": 0.00392156862745098,
+        "size": {"height": 224, "width": 224},
+    }
+    preprocessor = {
+        "do_convert_rgb": None, "do_normalize": True, "do_pan_and_scan": None, "do_rescale": True, "do_resize": True,
+        "image_processor_type": "Gemma3ImageProcessor", "image_seq_length": 64, **images, "pan_and_scan_max_num_crops": None,
+        "pan_and_scan_min_crop_size": None, "pan_and_scan_min_ratio_to_activate": None, "processor_class": "Gemma3Processor",
+    }
+    folder = os.path.join(target, "gemma3")
+
+    def rename(name):
+        inner = name.replace("model.vision_tower.", "vision_tower.vision_model.")
+        return inner.replace("model.language_model.", "language_model.model.").replace("model.multi_modal", "multi_modal")
+
+    save(folder, model, tokenizer, rename, {
+        "config.json": config, "preprocessor_config.json": preprocessor, "chat_template.json": {"chat_template": GEMMA_TEMPLATE},
+        "processor_config.json": {"image_seq_length": 64, "processor_class": "Gemma3Processor"},
+        "generation_config.json": {"bos_token_id": tokenizer.bos_token_id, "eos_token_id": [tokenizer.eos_token_id]},
+    })
+
+    def features(inputs):
+        with torch.no_grad():
+            return floats(model.model.get_image_features(inputs["pixel_values"]).pooler_output)
+
+    write_cases(folder, model, ImagesOfGemma(Gemma3ImageProcessorPil(**images), tokenizer, 64), GEMMA_TEMPLATE, features)
+
+
 def finish(folder, model, tokenizer, config, preprocessor, template, rename, features):
     from transformers.models.qwen2_vl.image_processing_pil_qwen2_vl import Qwen2VLImageProcessorPil
 
@@ -239,7 +339,7 @@ def finish_older(name, target, tokenizer, config, Config, Model):
 def main():
     target = sys.argv[1]
     os.makedirs(target, exist_ok=True)
-    for name in sys.argv[2:] or ["qwen2-vl", "qwen2.5-vl", "qwen3-vl"]:
+    for name in sys.argv[2:] or ["gemma3", "qwen2-vl", "qwen2.5-vl", "qwen3-vl"]:
         shutil.rmtree(os.path.join(target, name), ignore_errors=True)
         globals()["tiny_" + name.replace("-", "_").replace(".", "_")](target)
 

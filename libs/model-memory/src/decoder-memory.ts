@@ -85,6 +85,7 @@ export function decoderMemory(size: DecoderSize, use: DecoderUse): DecoderMemory
   const slots = Math.max(1, use.slots);
   const tokens = Math.min(use.cacheTokens, slots * use.contextLength);
   const cache = cacheBytes(size, { slots, tokens });
+  const piece = Math.max(chunkTokens, size.vision?.wholeTokens ?? 0);
   return {
     process: runtimeBytes + size.vocabularySize * tokenizerBytes,
     weights: size.weightsBytes + (size.vision?.weightsBytes ?? 0),
@@ -93,7 +94,7 @@ export function decoderMemory(size: DecoderSize, use: DecoderUse): DecoderMemory
     states: statesMemory(size.stateBytes, slots),
     // Half at worst, when the batch gives memory back; a third as measured. A lone row keeps its own cache.
     cacheCopies: slots === 1 ? 0 : cache / 3,
-    prefill: scoreTensors * size.heads * chunkTokens * (use.contextLength + chunkTokens) * floatBytes,
+    prefill: scoreTensors * size.heads * piece * (use.contextLength + piece) * floatBytes,
     logits: logitTensors * slots * size.vocabularySize * floatBytes,
     image: size.vision === undefined ? 0 : visionWork(size.vision),
   };

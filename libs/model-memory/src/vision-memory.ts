@@ -9,6 +9,8 @@ export interface VisionSize {
   patches: number;
   /** Patches that a patch is compared with at once where the runtime keeps the scores; 0: it keeps none. */
   scoredPatches: number;
+  /** Tokens of an image, where the decoder computes all of them at once; absent: in pieces, as of a prompt. */
+  wholeTokens?: number;
 }
 
 /** Measured: the arena of the runtime grows in steps that double. */

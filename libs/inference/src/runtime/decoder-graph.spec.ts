@@ -47,6 +47,7 @@ describe('inspectDecoderGraph', () => {
       takesAdapters: false,
       mediaWidth: null,
       takesPositions: false,
+      seesWholeImages: false,
       states: [],
     });
   });

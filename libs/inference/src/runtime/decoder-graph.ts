@@ -56,6 +56,8 @@ export interface SplitGraph extends DecoderGraphBase {
   mediaWidth: number | null;
   /** Takes the positions of tokens in time, height and width. */
   takesPositions: boolean;
+  /** Positions of an image see each other, so they must be computed in one run. */
+  seesWholeImages: boolean;
 }
 
 /**
@@ -79,7 +81,7 @@ export interface ConcatGraph extends DecoderGraphBase {
 export type DecoderGraph = SplitGraph | ConcatGraph;
 
 const splitInputs = ['input_ids', 'past_lens', 'last_index', 'wanted_ids', 'window_starts', 'adapter_ids'];
-const mediaInputs = ['media', 'media_places', 'rotary_positions'];
+const mediaInputs = ['media', 'media_places', 'media_groups', 'rotary_positions'];
 
 const statePattern = /^past_states\.(\d+\.\w+)$/;
 
@@ -136,6 +138,7 @@ function splitGraph(
     states,
     mediaWidth: mediaWidthOf(inputs),
     takesPositions: inputs.has('rotary_positions'),
+    seesWholeImages: inputs.has('media_groups'),
   };
 }
 

@@ -9,6 +9,7 @@ import { scoreAllowedToken, scoreGivenToken, scoreToken, type TokenScore } from 
 import type { CacheRow, DecodePart, Decoder, LogitsNeeded } from './decoder.js';
 import { MaskAllowance } from './mask-allowance.js';
 import { defaultChunkTokens } from './open-decoder.js';
+import { wholeMediaEnd, wholeMediaStart } from './prompt-media.js';
 import { PrefillPlanner, waitsForOlder } from './prefill-planner.js';
 import {
   type FoundPrefix,
@@ -206,8 +207,8 @@ export class BatchScheduler implements SequenceScheduler {
     const chosen = this.planner.choose(this.prefilling.filter((sequence) => sequence.hasStarted));
     if (chosen.length === 0) return;
     const parts = chosen.flatMap((sequence) => {
-      const take = Math.min(sequence.remainingPrompt, this.chunkTokens);
       const { promptIds, media } = sequence.request;
+      const take = this.pieceOf(sequence);
       const tokenIds = promptIds.subarray(sequence.prefilled, sequence.prefilled + take);
       return sequence.row ? [{ row: sequence.row, tokenIds, media, final: take === sequence.remainingPrompt }] : [];
     });
@@ -224,6 +225,13 @@ export class BatchScheduler implements SequenceScheduler {
     } catch (error) {
       for (const sequence of chosen) this.fail(sequence, error);
     }
+  }
+
+  /** Returns how many tokens of a prompt are computed next. */
+  private pieceOf({ prefilled, remainingPrompt, request: { media } }: RunningSequence): number {
+    const take = Math.min(remainingPrompt, this.chunkTokens);
+    if (this.decoder.needsWholeMedia !== true) return take;
+    return wholeMediaEnd(media?.spans ?? [], { start: prefilled, end: prefilled + take }) - prefilled;
   }
 
   /** Copies known prefixes into new prompts, except those that should wait for a longer one. */
@@ -334,8 +342,10 @@ export class BatchScheduler implements SequenceScheduler {
     return longestPrefix({ keys, scope }, candidates, this.ruleFor(sequence));
   }
 
-  private ruleFor({ isRepeatable }: RunningSequence): ReuseRule {
-    return { grain: isRepeatable ? this.chunkTokens : this.decoder.prefixGrain, isExact: isRepeatable };
+  private ruleFor({ isRepeatable, request: { media } }: RunningSequence): ReuseRule {
+    const grain = isRepeatable ? this.chunkTokens : this.decoder.prefixGrain;
+    if (this.decoder.needsWholeMedia !== true) return { grain, isExact: isRepeatable };
+    return { grain, isExact: isRepeatable, align: (length) => wholeMediaStart(media?.spans ?? [], length) };
   }
 
   private finishPrompt(sequence: RunningSequence, batch: LogitsBatch, index: number): void {

@@ -17,7 +17,7 @@ export class MediaFeeds {
 
   constructor(
     private readonly session: GraphSession,
-    private readonly options: { width: number; takesPositions: boolean },
+    private readonly options: { width: number; takesPositions: boolean; takesGroups: boolean },
   ) {
     this.nothing = session.tensor('float32', new Float32Array(options.width), [1, options.width]);
   }
@@ -25,17 +25,19 @@ export class MediaFeeds {
   /** Rows are padded to `steps`. */
   feeds(run: MediaRun, steps: number): Record<string, GraphTensor> {
     const { session } = this;
-    const { width, takesPositions } = this.options;
+    const { width, takesPositions, takesGroups } = this.options;
+    const groups = new BigInt64Array(takesGroups ? run.rows.length * steps : 0).fill(-1n);
     const dims = [run.rows.length, steps];
     const places = new BigInt64Array(run.rows.length * steps).fill(-1n);
     const pieces: Float32Array[] = [];
     let count = 0;
     run.rows.forEach(({ length: start }, row) => {
       const end = start + (run.tokenIds[row]?.length ?? 0);
-      for (const span of run.media?.[row]?.spans ?? []) {
+      for (const [group, span] of (run.media?.[row]?.spans ?? []).entries()) {
         const { first, embeddings } = this.partOf(span, start, end);
         for (let at = 0; at < embeddings.length / width; at++, count++) {
           places[row * steps + first - start + at] = BigInt(count);
+          if (takesGroups) groups[row * steps + first - start + at] = BigInt(group);
         }
         pieces.push(embeddings);
       }
@@ -43,6 +45,7 @@ export class MediaFeeds {
     return {
       media: count === 0 ? this.nothing : session.tensor('float32', joined(pieces), [count, width]),
       media_places: session.tensor('int64', places, dims),
+      ...(takesGroups && { media_groups: session.tensor('int64', groups, dims) }),
       ...(takesPositions && { rotary_positions: session.tensor('int64', positionsOf(run, steps), [axes, ...dims]) }),
     };
   }

@@ -29,6 +29,7 @@ export class SplitDecoder implements Decoder {
   readonly givesWanted: boolean;
   readonly maxPrefillRows = maxSharedRows;
   readonly prefixGrain = 1;
+  readonly needsWholeMedia: boolean;
 
   private batch: LayeredCache;
   private readonly members: SplitRow[] = [];
@@ -50,6 +51,7 @@ export class SplitDecoder implements Decoder {
     this.topSize = graph.topSize;
     this.hasLogSumExp = graph.hasLogSumExp;
     this.givesWanted = graph.givesWanted;
+    this.needsWholeMedia = graph.seesWholeImages;
     const windows = graph.caches.flatMap(({ window }) => window ?? []);
     this.window = windows.length === 0 ? null : { ...limits, size: Math.max(...windows) };
     const stateBytes = graph.states.reduce((sum, state) => sum + stateSize(state) * Float32Array.BYTES_PER_ELEMENT, 0);

@@ -48,8 +48,9 @@ export class SplitRunner {
     private readonly states: RowStates,
   ) {
     this.takesStarts = graph.caches.some(({ window }) => window !== undefined);
-    const { mediaWidth, takesPositions } = graph;
-    this.media = mediaWidth === null ? null : new MediaFeeds(session, { width: mediaWidth, takesPositions });
+    const { mediaWidth, takesPositions, seesWholeImages: takesGroups } = graph;
+    this.media =
+      mediaWidth === null ? null : new MediaFeeds(session, { width: mediaWidth, takesPositions, takesGroups });
   }
 
   /** Computes the tokens of rows behind their past. */

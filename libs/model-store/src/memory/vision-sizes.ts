@@ -1,7 +1,7 @@
 import type { VisionSize } from '#model-memory';
 
 /** What the converter writes as `vision_sizes` of `config.json`. */
-export type StoredVisionSizes = Pick<VisionSize, 'hiddenSize' | 'feedForwardSize' | 'heads' | 'scoredPatches'> & {
+export type StoredVisionSizes = Omit<VisionSize, 'weightsBytes' | 'patches'> & {
   /** Patches that become one token. */
   patchesPerToken: number;
 };

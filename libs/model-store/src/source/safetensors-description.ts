@@ -6,7 +6,7 @@ import { HubCheckpoint } from '../convert/safetensors/hub-checkpoint.js';
 import { type ModelFiles, readJsonObject } from '../convert/safetensors/model-files.js';
 import { weightFiles } from '../convert/safetensors/safetensors-weights.js';
 import { isSentenceFile } from '../convert/sentence/sentence-layout.js';
-import { HubVision, processorFiles, readProcessor } from '../convert/vision/hub-vision.js';
+import { hasImageSettings, HubVision, processorFiles, readProcessor } from '../convert/vision/hub-vision.js';
 import { HubVisionWeights } from '../convert/vision/vision-source.js';
 import { fitTokenizer } from '../convert/tokenizer/fit-tokenizer.js';
 import { countFormats } from './converted-formats.js';
@@ -109,7 +109,7 @@ const generationFile = 'generation_config.json';
 /** Without the settings of images, or without the weights of the part that sees, a model is one of text. */
 async function findVision(files: ModelFiles, checkpoint: HubCheckpoint): Promise<HubVision | null> {
   const hasWeights = [...new HubVisionWeights(checkpoint.weights).names].length > 0;
-  if (!hasWeights || Object.keys(await readProcessor(files)).length === 0) return null;
+  if (!hasWeights || !(await hasImageSettings(files))) return null;
   return HubVision.find(checkpoint);
 }
 

@@ -17,6 +17,7 @@ export interface PreprocessorFile {
   image_std?: number[];
   rescale_factor?: number;
   image_seq_len?: number;
+  image_seq_length?: number;
   patch_size?: number;
   temporal_patch_size?: number;
   merge_size?: number;
@@ -45,6 +46,8 @@ export interface VisionConfig {
   spatial_merge_size?: number;
   /** Rows of the learned table of places, which is a square. */
   num_position_embeddings?: number;
+  /** Of an image, where all have as many. */
+  tokens?: number;
   /** Side of a window in pixels. */
   window_size?: number;
 }

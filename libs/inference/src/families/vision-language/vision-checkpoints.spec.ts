@@ -10,6 +10,7 @@ import type { HostLoadOptions } from '../../contract/engine-loader.js';
 import { openGraph } from '../../runtime/open-graph.js';
 import { TextTokenizer } from '../../text/index.js';
 import { drawImage, floatsFrom, type KnownCase } from './__fixtures__/known-cases.js';
+import { Gemma3Processor } from './gemma3.processor.js';
 import { loadPreprocessor, type VisionLanguageConfig } from './preprocessor-config.js';
 import { Qwen2VlProcessor } from './qwen2-vl.processor.js';
 import { VisionSession } from './vision-session.js';
@@ -27,6 +28,7 @@ const qwen2Scales = { imageTokens: 6, frameTokens: 4, image: 6, frame: 2 };
 const qwen3Scales = { imageTokens: 6, frameTokens: 2, image: 4, frame: 1 };
 
 const models = [
+  { name: 'gemma3', placeholder: '<start_of_image>', scales: null, Processor: Gemma3Processor },
   { name: 'qwen2-vl', placeholder: '<|image_pad|>', scales: qwen2Scales, Processor: Qwen2VlProcessor },
   { name: 'qwen2.5-vl', placeholder: '<|image_pad|>', scales: qwen2Scales, Processor: Qwen2VlProcessor },
   { name: 'qwen3-vl', placeholder: '<|image_pad|>', scales: qwen3Scales, Processor: Qwen2VlProcessor },
@@ -86,7 +88,9 @@ for (const { name, placeholder, scales, Processor } of models) {
         const features: number[] = [];
         for (const [seed, size] of known.images.entries()) {
           const pixels = drawImage(size, seed);
-          features.push(...(await processor.encode(pixels, processor.layout({ pixels, param: '' }), () => true)));
+          // Each processor takes the layouts that it made.
+          const layout = (processor.layout as (image: object) => unknown).call(processor, { pixels, param: '' });
+          features.push(...(await processor.encode(pixels, layout as never, () => true)));
         }
         const expected = floatsFrom(known.pixels?.features ?? '');
         expect(features).toHaveLength(expected.length);

@@ -13,6 +13,7 @@ import { openDecoder } from '../../scheduler/open-decoder.js';
 import { TokenEmbedder } from '../../scheduler/token-embedder.js';
 import { readJsonIfPresent } from '../../text/index.js';
 import { loadTextSide } from '../decoder/decoder.family.js';
+import { Gemma3Processor } from './gemma3.processor.js';
 import { Idefics3Processor } from './idefics3.processor.js';
 import { LlavaProcessor } from './llava.processor.js';
 import {
@@ -28,6 +29,7 @@ import { VisionSession } from './vision-session.js';
 
 /** Processors by `model_type` of config.json. */
 const processors: Partial<Record<string, new (files: ProcessorFiles) => VisionProcessor>> = {
+  gemma3: Gemma3Processor,
   idefics3: Idefics3Processor,
   smolvlm: Idefics3Processor,
   llava: LlavaProcessor,

@@ -28,6 +28,8 @@ export interface Architecture {
    * it has all of its own.
    */
   rotaryAxes?: 'sections' | 'interleaved';
+  /** Positions of one image see each other. */
+  seesWholeImages?: true;
   /** Embeddings are multiplied by the root of their size. */
   scaledEmbedding?: true;
   /** The file's `logit_scale` divides the logits; default: it multiplies them. */
@@ -248,6 +250,7 @@ export const architectures: Readonly<Record<string, Architecture>> = {
     attentionScale: scaleOfLargest(62),
     wholeContextEvery: 6,
     windowRotary: { base: 10000 },
+    seesWholeImages: true,
   },
   'gemma-embedding': {
     models: 'EmbeddingGemma (embeddings)',

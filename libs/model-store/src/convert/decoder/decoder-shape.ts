@@ -97,6 +97,8 @@ export interface MediaShape {
   deepLayers?: number;
   /** Axis of the positions that each rotary pair turns by: 0 time, 1 height, 2 width; absent: positions are indexes. */
   rotaryAxes?: readonly number[];
+  /** Positions of one image see each other, whatever their order (Gemma 3). */
+  seesWholeImages?: true;
 }
 
 /**

@@ -8,6 +8,7 @@ import type { RotaryTables } from './decoder-body.js';
  * - `media`: float32 [media, hidden * (1 + deep layers)], what stands in the prompt instead of embeddings, and what the
  *   first layers add to their outputs; at least one row
  * - `media_places`: int64 [batch, seq], the row of `media` of each position; -1: a token
+ * - `media_groups`, if positions of an image see each other: int64 [batch, seq], the number of the image; -1: a token
  * - `rotary_positions`, if positions have several axes: int64 [3, batch, seq]: time, height, width
  */
 export class MediaInputs {
@@ -25,6 +26,7 @@ export class MediaInputs {
     const width = shape.hiddenSize * (1 + deepLayers);
     builder.input('media', 'float32', ['media', width]);
     builder.input('media_places', 'int64', ['batch', 'seq']);
+    if (media.seesWholeImages) builder.input('media_groups', 'int64', ['batch', 'seq']);
     const zero = builder.integers(0);
     const isMedia = builder.node('GreaterOrEqual', ['media_places', zero]);
     this.isMedia = builder.node('Unsqueeze', [isMedia, builder.integers([2])]);

@@ -8,13 +8,13 @@ const sectionsKey = 'rope.dimension_sections';
 /** Reads how images enter the decoder; undefined if it takes tokens only. */
 export function readMedia(
   source: DecoderSource,
-  { rotaryAxes }: Architecture,
+  { rotaryAxes, seesWholeImages }: Architecture,
   rotary: RotaryShape,
 ): MediaShape | undefined {
   const { images, parameters, fileName } = source;
   if (images === undefined) return undefined;
-  const { deepLayers } = images;
-  if (rotaryAxes === undefined) return { deepLayers };
+  const common = { deepLayers: images.deepLayers, seesWholeImages };
+  if (rotaryAxes === undefined) return common;
   const pairs = rotary.dimensions / 2;
   // Files may list a fourth axis, which has no pairs.
   const [time = 0, height = 0, width = 0, ...rest] = parameters.listedNumbers(sectionsKey) ?? [];
@@ -30,5 +30,5 @@ export function readMedia(
     if (pair < time) return 0;
     return pair < time + height ? 1 : 2;
   };
-  return { deepLayers, rotaryAxes: Array.from({ length: pairs }, (_, pair) => axisOf(pair)) };
+  return { ...common, rotaryAxes: Array.from({ length: pairs }, (_, pair) => axisOf(pair)) };
 }

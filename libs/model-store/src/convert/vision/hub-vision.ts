@@ -13,6 +13,13 @@ export const visionFile = 'vision_encoder.onnx';
 /** Say how images become the inputs of the encoder; the second wins. */
 export const processorFiles = ['preprocessor_config.json', 'processor_config.json'];
 
+/** True if the files say how an image is scaled. */
+export async function hasImageSettings(files: ModelFiles): Promise<boolean> {
+  const [images = '', processor = ''] = processorFiles;
+  if (files.names.has(images)) return true;
+  return files.names.has(processor) && (await readJsonObject(files, processor))['image_processor'] !== undefined;
+}
+
 /** Returns the content of both; later libraries write one file with an object for images. */
 export async function readProcessor(files: ModelFiles): Promise<Record<string, unknown>> {
   const [images = {}, processor = {}] = await Promise.all(

@@ -4,6 +4,7 @@ import { invalidFile } from '../invalid-file.js';
 import type { HubConfig } from '../safetensors/hub-config.js';
 import type { StoredVisionSizes } from '../../memory/vision-sizes.js';
 import { emitQwenEncoder, type QwenVisionShape } from './qwen-encoder.js';
+import { emitSiglipEncoder, type SiglipShape } from './siglip-encoder.js';
 import type { VisionActivation } from './vision-parts.js';
 import type { VisionSource } from './vision-source.js';
 
@@ -28,10 +29,11 @@ const activations: Readonly<Record<string, VisionActivation>> = {
   silu: 'silu',
 };
 
-type Reader = (vision: HubConfig, outputSize: number) => VisionModel;
+type Reader = (vision: HubConfig, outputSize: number, whole: HubConfig) => VisionModel;
 
 /** Encoders by the class of the model in `architectures`. */
 const readers: Readonly<Record<string, Reader>> = {
+  Gemma3ForConditionalGeneration: readGemma3,
   Qwen2VLForConditionalGeneration: readQwen2,
   Qwen2_5_VLForConditionalGeneration: readQwen25,
   Qwen3VLForConditionalGeneration: readQwen3,
@@ -43,7 +45,7 @@ export function readVision(whole: HubConfig, outputSize: number): VisionModel | 
   const [name] = Array.isArray(architectures) ? architectures.map(String) : [];
   const reader = name !== undefined && Object.hasOwn(readers, name) ? readers[name] : undefined;
   const vision = whole.object('vision_config');
-  return reader === undefined || vision === null ? null : reader(vision, outputSize);
+  return reader === undefined || vision === null ? null : reader(vision, outputSize, whole);
 }
 
 function readQwen2(vision: HubConfig, outputSize: number): VisionModel {
@@ -62,6 +64,56 @@ function readQwen2(vision: HubConfig, outputSize: number): VisionModel {
     deepLayers: [],
     wholeLayers: null,
   });
+}
+
+function readGemma3(vision: HubConfig, outputSize: number, whole: HubConfig): VisionModel {
+  return gemmaModel(vision, outputSize, { tokens: whole.size('mm_tokens_per_image', 256), gainFromOne: true });
+}
+
+/** `tokens` of an image; its patches become that many by means of squares. */
+export function gemmaModel(
+  vision: HubConfig,
+  outputSize: number,
+  { tokens, gainFromOne }: { tokens: number; gainFromOne: boolean },
+): VisionModel {
+  if (vision.flag('vision_use_head', false)) {
+    throw invalidFile('config.json', 'its vision_use_head is true, which is not computed here');
+  }
+  const imageSide = vision.size('image_size', 224);
+  const patchSide = vision.size('patch_size', 16);
+  const pooled = imageSide / patchSide / Math.sqrt(tokens);
+  if (imageSide % patchSide !== 0 || !Number.isInteger(pooled)) {
+    const sizes = `${imageSide} by ${imageSide} samples in patches of ${patchSide}`;
+    throw invalidFile('config.json', `its images of ${sizes} do not become ${tokens} tokens`);
+  }
+  const shape: SiglipShape = {
+    layers: vision.size('num_hidden_layers', 12),
+    hiddenSize: vision.size('hidden_size', 768),
+    heads: vision.size('num_attention_heads', 12),
+    feedForwardSize: vision.size('intermediate_size', 3072),
+    activation: activationOf(vision, 'gelu_pytorch_tanh'),
+    epsilon: vision.number('layer_norm_eps', 1e-6),
+    imageSide,
+    patchSide,
+    pooled,
+    outputSize,
+    gainFromOne,
+  };
+  const { hiddenSize, feedForwardSize, heads } = shape;
+  return {
+    modelType: 'gemma3',
+    deepLayers: 0,
+    sizes: {
+      hiddenSize,
+      feedForwardSize,
+      heads,
+      scoredPatches: 0,
+      patchesPerToken: pooled ** 2,
+      wholeTokens: tokens,
+    },
+    config: { ...vision.values, image_size: imageSide, tokens },
+    emit: (source, linear) => emitSiglipEncoder(shape, source, linear),
+  };
 }
 
 /** The default layers are those of the class. */

@@ -1,4 +1,4 @@
-import type { GraphBuilder, ValueName } from '../../onnx/index.js';
+import { bytesOf, type GraphBuilder, type ValueName } from '../../onnx/index.js';
 import { type EncoderActivation, EncoderParts } from '../bert/encoder-parts.js';
 import { emitLinear, type LinearFormat } from '../decoder/index.js';
 import { invalidFile, quoted } from '../invalid-file.js';
@@ -47,9 +47,30 @@ export class VisionParts {
     return this.parts.layerNorm(input, { name, size });
   }
 
-  rmsNorm(input: ValueName, name: string, size: number): ValueName {
-    const attributes = { axis: -1, epsilon: { float: this.options.epsilon } };
-    return this.builder.node('SimplifiedLayerNormalization', [input, this.vector(`${name}.weight`, size)], attributes);
+  /** `added` is what the stored gain lacks. */
+  rmsNorm(
+    input: ValueName,
+    name: string,
+    size: number,
+    { epsilon = this.options.epsilon, added = 0 }: { epsilon?: number; added?: number } = {},
+  ): ValueName {
+    const { builder, source } = this;
+    const weight = `${name}.weight`;
+    this.require(weight, [size]);
+    const gain = builder.weight(weight, 'float32', [size], async function* () {
+      yield bytesOf((await source.vector(weight)).map((value) => value + added));
+    });
+    return builder.node('SimplifiedLayerNormalization', [input, gain], { axis: -1, epsilon: { float: epsilon } });
+  }
+
+  /** Adds the kernel of a convolution, `[outputs, channels, rows, columns]`. */
+  kernel(name: string, dimensions: number[]): ValueName {
+    const { builder, source } = this;
+    const [outputs = 1, ...inner] = dimensions;
+    this.require(name, [outputs, inner.reduce((product, size) => product * size, 1)]);
+    return builder.weight(name, 'float32', dimensions, async function* () {
+      yield bytesOf(await source.rows(name, 0, outputs));
+    });
   }
 
   activate(input: ValueName, activation: VisionActivation): ValueName {
@@ -76,8 +97,8 @@ export class VisionParts {
     throw invalidFile(this.source.fileName, `it has tensors that nothing here computes with: ${listed}${more}`);
   }
 
-  /** Kernels of convolutions count as rows. */
-  private require(name: string, [rows = 1, columns = 1]: readonly number[]): void {
+  /** Throws `INVALID_MODEL` unless the tensor has this size. Kernels of convolutions count as rows. */
+  require(name: string, [rows = 1, columns = 1]: readonly number[]): void {
     const found = this.source.dimensionsOf(name);
     if (found === undefined) throw invalidFile(this.source.fileName, `it has no tensor ${quoted(name)}`);
     this.unread.delete(name);

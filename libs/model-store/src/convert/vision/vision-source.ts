@@ -15,6 +15,11 @@ export interface VisionSource extends WeightSource {
 /** Modules of the parts that see, and of the layers between them and a decoder. */
 const visionModules = /^(?:model\.)?(?=(?:visual|vision_tower|vision_model|multi_modal_projector|connector)\.)/;
 
+/** Older libraries have one module more. */
+function nameOf(name: string): string {
+  return name.replace(visionModules, '').replace(/^vision_tower\.vision_model\./, 'vision_tower.');
+}
+
 /** The part of safetensors that sees. */
 export class HubVisionWeights implements VisionSource {
   readonly fileName: string;
@@ -22,7 +27,7 @@ export class HubVisionWeights implements VisionSource {
 
   constructor({ tensors }: Pick<SafetensorsWeights, 'tensors'>) {
     for (const [name, tensor] of tensors) {
-      if (visionModules.test(name)) this.tensors.set(name.replace(visionModules, ''), tensor);
+      if (visionModules.test(name)) this.tensors.set(nameOf(name), tensor);
     }
     this.fileName = [...this.tensors.values()][0]?.file.name ?? 'model.safetensors';
   }
