@@ -18,6 +18,11 @@ export function tinyVisionFolder(name: string): string {
   return join(fixtures, name);
 }
 
+/** The folder of the same model as two GGUF files, of the decoder and of the part that sees. */
+export function tinyVisionGgufFolder(name: string): string {
+  return join(fixtures, '../gguf', name);
+}
+
 /** Copies the files of a model, as its authors would publish them. */
 export async function copyTinyVision(name: string, folder: string): Promise<void> {
   await cp(join(fixtures, name), folder, { recursive: true });

@@ -312,7 +312,7 @@ def tiny_qwen2_vl(target):
 def tiny_qwen2_5_vl(target):
     from transformers import Qwen2_5_VLConfig, Qwen2_5_VLForConditionalGeneration
 
-    torch.manual_seed(35)
+    torch.manual_seed(38)
     tokenizer = tokenizer_of(QWEN_SPECIAL)
     config = flat_qwen(tokenizer, "Qwen2_5_VLForConditionalGeneration", "qwen2_5_vl", {
         "depth": 3, "hidden_act": "silu", "hidden_size": 32, "intermediate_size": 40, "num_heads": 2, "in_chans": 3, "out_hidden_size": 32,

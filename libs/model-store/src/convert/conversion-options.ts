@@ -70,6 +70,12 @@ export function flagOption(options: ConversionOptions, name: string): boolean {
   return given;
 }
 
+export function textOption(options: ConversionOptions, name: string): string | undefined {
+  const given = options[name];
+  if (given === undefined || typeof given === 'string') return given;
+  throw badOption(name, 'must be a text');
+}
+
 export function refuseUnknownOptions(options: ConversionOptions, known: readonly string[]): void {
   const unknown = Object.keys(options).find((name) => !known.includes(name));
   if (unknown !== undefined) throw badOption(unknown, `is not known; this converter takes ${known.join(', ')}`);

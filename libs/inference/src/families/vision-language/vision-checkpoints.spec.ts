@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { convertModel } from '#model-store';
-import { tinyVisionFolder } from '#test/tiny-vision-models';
+import { tinyVisionFolder, tinyVisionGgufFolder } from '#test/tiny-vision-models';
 import { describeVisionModel } from '../../../../../test/conformance/families/describe-vision-model.js';
 import type { HostLoadOptions } from '../../contract/engine-loader.js';
 import { openGraph } from '../../runtime/open-graph.js';
@@ -16,8 +16,8 @@ import { Qwen2VlProcessor } from './qwen2-vl.processor.js';
 import { VisionSession } from './vision-session.js';
 
 /*
- * Models that read images as their authors publish them, through the converter and the runtime, against the Python
- * reference (`tools/reference/tiny_vision_checkpoints.py`).
+ * Models that read images as their authors and as llama.cpp's users have them, through the converter and the runtime, against the Python
+ * reference (`tools/reference/tiny_vision_checkpoints.py`, `tiny_vision_gguf.py`).
  */
 
 interface CheckpointCase extends KnownCase {
@@ -40,23 +40,30 @@ afterAll(() => rm(folder, { recursive: true, force: true }));
 
 const converted = new Map<string, Promise<string>>();
 
-function convert(name: string): Promise<string> {
-  const known = converted.get(name) ?? convertNew(name);
-  converted.set(name, known);
+type Kind = 'safetensors' | 'gguf';
+
+function convert(name: string, kind: Kind): Promise<string> {
+  const key = `${name} ${kind}`;
+  const known = converted.get(key) ?? convertNew(name, kind);
+  converted.set(key, known);
   return known;
 }
 
-async function convertNew(name: string): Promise<string> {
+async function convertNew(name: string, kind: Kind): Promise<string> {
   const outputFolder = await mkdtemp(join(folder, `${name}-`));
-  const inputFolder = tinyVisionFolder(name);
-  await convertModel({ kind: 'safetensors', inputFolder, outputFolder, options: { images: true } });
+  if (kind === 'safetensors') {
+    await convertModel({ kind, inputFolder: tinyVisionFolder(name), outputFolder, options: { images: true } });
+    return outputFolder;
+  }
+  const projector = `mmproj-Tiny-${name}-F16.gguf`;
+  await convertModel({ kind, inputFolder: tinyVisionGgufFolder(name), outputFolder, options: { projector } });
   return outputFolder;
 }
 
-async function optionsOf(name: string): Promise<HostLoadOptions> {
+async function optionsOf(name: string, kind: Kind): Promise<HostLoadOptions> {
   return {
     modelId: name,
-    directory: await convert(name),
+    directory: await convert(name, kind),
     graphFile: 'model.onnx',
     family: 'vision-language',
     familyOptions: { visionEncoder: 'vision_encoder.onnx' },
@@ -68,15 +75,20 @@ async function optionsOf(name: string): Promise<HostLoadOptions> {
   };
 }
 
-for (const { name, placeholder, scales, Processor } of models) {
-  const { cases } = JSON.parse(readFileSync(`${tinyVisionFolder(name)}.json`, 'utf8')) as { cases: CheckpointCase[] };
-  describeVisionModel({ name, cases, placeholder, scales, options: () => optionsOf(name) });
+const kinds = ['safetensors', 'gguf'] as const;
 
-  describe(`the encoder of ${name}`, () => {
+for (const { name, placeholder, scales, Processor, kind } of models.flatMap((model) =>
+  kinds.map((kind) => ({ ...model, kind })),
+)) {
+  const { cases } = JSON.parse(readFileSync(`${tinyVisionFolder(name)}.json`, 'utf8')) as { cases: CheckpointCase[] };
+  const options = () => optionsOf(name, kind);
+  describeVisionModel({ name: `${name} as ${kind}`, cases, placeholder, scales, options });
+
+  describe(`the encoder of ${name} as ${kind}`, () => {
     it.each(cases.filter(({ pixels }) => pixels !== null))(
       'has the features of transformers, to 1e-4',
       async (known) => {
-        const directory = await convert(name);
+        const directory = await convert(name, kind);
         const modelPath = join(directory, 'vision_encoder.onnx');
         const session = new VisionSession(await openGraph({ modelPath, providers: ['cpu'], intraOpThreads: 1 }));
         const processor = new Processor({

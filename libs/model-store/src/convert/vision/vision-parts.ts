@@ -100,11 +100,13 @@ export class VisionParts {
   /** Throws `INVALID_MODEL` unless the tensor has this size. Kernels of convolutions count as rows. */
   require(name: string, [rows = 1, columns = 1]: readonly number[]): void {
     const found = this.source.dimensionsOf(name);
-    if (found === undefined) throw invalidFile(this.source.fileName, `it has no tensor ${quoted(name)}`);
-    this.unread.delete(name);
+    const stored = this.source.storedNames(name);
+    const [first = name] = stored;
+    if (found === undefined) throw invalidFile(this.source.fileName, `it has no tensor ${quoted(first)}`);
+    for (const each of stored) this.unread.delete(each);
     const width = found.slice(1).reduce((product, size) => product * size, 1);
     if (found[0] === rows && width === columns) return;
-    const sizes = `its tensor ${quoted(name)} is ${found.join(' × ')}, not ${rows} × ${columns}`;
+    const sizes = `its tensor ${quoted(first)} is ${found.join(' × ')}, not ${rows} × ${columns}`;
     throw invalidFile(this.source.fileName, sizes);
   }
 }

@@ -7,7 +7,10 @@ import type { SafetensorsWeights, StoredTensor } from '../safetensors/safetensor
 export interface VisionSource extends WeightSource {
   /** Named in messages. */
   readonly fileName: string;
+  /** As they are stored. */
   readonly names: Iterable<string>;
+  /** The stored tensors that one of these names stands for. */
+  storedNames(name: string): readonly string[];
   /** Outermost first; undefined: there is no such tensor. */
   dimensionsOf(name: string): readonly number[] | undefined;
 }
@@ -40,6 +43,10 @@ export class HubVisionWeights implements VisionSource {
   get parameters(): number {
     const shapes = [...this.tensors.values()].map(({ entry }) => entry.shape);
     return shapes.reduce((sum, shape) => sum + shape.reduce((product, size) => product * size, 1), 0);
+  }
+
+  storedNames(name: string): readonly string[] {
+    return [name];
   }
 
   dimensionsOf(name: string): readonly number[] | undefined {
