@@ -1,7 +1,7 @@
 import { draftVision } from './draft-vision.js';
 import type { DraftFacts } from './draft.js';
 import { type ConvertedFormats, precisionsOf, uniformFormats } from './source/converted-formats.js';
-import type { VisionDescription } from './source/safetensors-description.js';
+import type { VisionDescription } from './source/gguf-description.js';
 import { decoderSize, type GgufDescription } from './source/gguf-description.js';
 
 /* Choices that an operator may prefer to those of a draft. */

@@ -4,11 +4,10 @@ import { visionFile, visionFormat } from './convert/vision/hub-vision.js';
 import { imageTokensOf } from './image-tokens.js';
 import { visionSizes } from './memory/vision-sizes.js';
 import { addedBytesPerValue, bytesPerValue } from './source/converted-formats.js';
-import type { VisionDescription } from './source/safetensors-description.js';
+import type { VisionDescription } from './source/gguf-description.js';
 
 /** What a draft says of a converted model that reads images, beside what it says of its decoder. */
 export interface VisionDraft {
-  converterOptions: { images: true };
   fields: { family: string; familyOptions: Record<string, string | number> };
   capabilities: Record<string, boolean | number>;
   size: VisionSize;
@@ -26,7 +25,6 @@ export function draftVision(
   const familyOptions = { visionEncoder: visionFile, ...imageTokensOf({ config, preprocessor }) };
   const weightsBytes = Math.round(parameters * (bytesPerValue(format) + addedBytesPerValue(format)));
   return {
-    converterOptions: { images: true },
     fields: { family: 'vision-language', familyOptions },
     capabilities: { supportsVision: true, supportsMultipleImages: true, maxImages, supportsVideoInput: true },
     size: { weightsBytes, ...visionSizes(config, familyOptions) },

@@ -18,7 +18,7 @@ export function factsOf({ manifest, facts }: Draft): string[] {
     return [`${manifest.id}: ${facts.summary}`, memory];
   }
   const context = manifest.contextLength === undefined ? '' : `; ${manifest.contextLength} tokens of context`;
-  const notes = [facts.choice, facts.rounding].filter((note) => note !== undefined);
+  const notes = [facts.choice, facts.ignored, facts.rounding].filter((note) => note !== undefined);
   const smaller = describeSmaller(facts);
   const memory = [`memory: ${describeMemory(facts)}`, ...(smaller === null ? [] : [smaller])];
   return [`${manifest.id}: ${facts.summary}${context}`, ...notes, ...memory];

@@ -109,6 +109,7 @@ function addRegistryCommands(models: Command, context: CliContext): void {
     .option('--base <id>', 'of a LoRA adapter: the installed model that it changes; default: by its base’s name')
     .option('--context <tokens>', "of GGUF or safetensors: context length; default: the model's, at most 8192")
     .option('--purpose <purpose>', 'of a decoder: text, embedding or rerank; default: what its files say')
+    .option('--projector <file>', 'of GGUF: the part that reads images (mmproj), or none; default: the one beside it')
     .option('--pooling <way>', 'of an embedding model: mean, cls, last or max; default: what its files say')
     .option('--pool <pool>', 'pool whose workers serve it; default: the one of npm start, if that runs here')
     .option('--register', 'only register it')

@@ -18,17 +18,6 @@ import { describeHubPoolingModel, type PoolingChoice } from './pooling-model.js'
 export interface SafetensorsDescription extends GgufDescription {
   /** `generation_config.json`, the authors' sampling; empty without one. */
   generation: Record<string, unknown>;
-  /** The part that reads images; null without one that is converted. */
-  vision: VisionDescription | null;
-}
-
-/** What is known of the part that sees before a download. */
-export interface VisionDescription {
-  parameters: number;
-  /** Members of the installed `config.json` beside those of the decoder. */
-  config: Record<string, unknown>;
-  /** Content of `preprocessor_config.json` and `processor_config.json`, of which the second wins. */
-  preprocessor: Record<string, unknown>;
 }
 
 const tokenizerFile = 'tokenizer.json';

@@ -174,7 +174,9 @@ export class GgufVision {
     const { tensors } = ggufSource(opened.file, opened.header);
     const hiddenSize = metadata.size('embedding_length');
     const layers = metadata.size('block_count');
-    const deepLayers = (metadata.optionalFlags('is_deepstack_layers') ?? []).flatMap((is, layer) => (is ? [layer] : []));
+    const deepLayers = (metadata.optionalFlags('is_deepstack_layers') ?? []).flatMap((is, layer) =>
+      is ? [layer] : [],
+    );
     const weights = new GgufVisionWeights(fileName, tensors, { ...projector.names, deepLayers }, hiddenSize);
     const places = tensors.get('v.position_embd.weight')?.dimensions[1] ?? 0;
     const { feedForwardSize } = weights;
@@ -234,7 +236,8 @@ function modelOf(
   { metadata, decoder }: { metadata: GgufMetadata; decoder: ProjectorDecoder },
 ): VisionModel {
   if (className === undefined) {
-    const tokens = (metadata.size('image_size') / metadata.size('patch_size') / metadata.size('projector.scale_factor', 4)) ** 2;
+    const tokens =
+      (metadata.size('image_size') / metadata.size('patch_size') / metadata.size('projector.scale_factor', 4)) ** 2;
     return gemmaModel(new HubConfig(vision), decoder.hiddenSize, { tokens, gainFromOne: false });
   }
   const whole = new HubConfig({ architectures: [className], vision_config: vision });
