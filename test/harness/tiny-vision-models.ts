@@ -8,10 +8,15 @@ const fixtures = join(
 );
 
 /** Names of the tiny models that read images, in the layout of the model hubs. */
-export const tinyVisionNames = readdirSync(fixtures, { withFileTypes: true })
-  .filter((entry) => entry.isDirectory())
-  .map(({ name }) => name)
-  .sort();
+export const tinyVisionNames = foldersIn(fixtures);
+
+/** Names of those that are there as GGUF files too. */
+export const tinyVisionGgufNames = foldersIn(join(fixtures, '../gguf'));
+
+function foldersIn(folder: string): string[] {
+  const entries = readdirSync(folder, { withFileTypes: true }).filter((entry) => entry.isDirectory());
+  return entries.map(({ name }) => name).sort();
+}
 
 /** The folder of a model; its files must not be changed. */
 export function tinyVisionFolder(name: string): string {

@@ -15,7 +15,7 @@ import sys
 import torch
 from safetensors.torch import save_file
 
-from tiny_vision_language import cases_of, floats, sampled, tokenizer_of
+from tiny_vision_language import cases_of, floats, tokenizer_of
 
 QWEN_SPECIAL = [
     "<|endoftext|>", "<|im_start|>", "<|im_end|>", "<|vision_start|>", "<|vision_end|>", "<|image_pad|>", "<|video_pad|>", "<end_of_utterance>",
@@ -116,7 +116,7 @@ def write_cases(folder, model, processor, template, features):
         ([(300, 190)], ["Describe the image."]),
         ([(67, 131), (24, 20)], ["The first", "and the second."]),
         ([], ["Hello, how are you?"]),
-    ], template, lambda inputs: {**sampled(inputs["pixel_values"]), "features": features(inputs)})
+    ], template, lambda inputs: {"features": features(inputs)})
     with open(folder + ".json", "w") as file:
         json.dump({"cases": cases}, file, indent=1)
 
@@ -336,10 +336,102 @@ def finish_older(name, target, tokenizer, config, Config, Model):
     finish(os.path.join(target, name), model, tokenizer, config, preprocessor, QWEN2_TEMPLATE, older_names, features)
 
 
+# As published with SmolVLM.
+SMOL_TEMPLATE = (
+    "<|im_start|>{% for message in messages %}{{message['role'] | capitalize}}{% if message['content'][0]['type'] == 'image' %}{{':'}}"
+    "{% else %}{{': '}}{% endif %}{% for line in message['content'] %}{% if line['type'] == 'text' %}{{line['text']}}"
+    "{% elif line['type'] == 'image' %}{{ '<image>' }}{% endif %}{% endfor %}<end_of_utterance>\n{% endfor %}"
+    "{% if add_generation_prompt %}{{ 'Assistant:' }}{% endif %}"
+)
+
+
+class ImagesOfSmol(ImagesOfQwen):
+    """What Idefics3Processor does with images and text; the original needs torchvision."""
+
+    def __init__(self, image_processor, tokenizer, tokens):
+        super().__init__(image_processor, tokenizer)
+        self.tile = "<image>" * tokens
+
+    def layout(self, rows, columns):
+        lines = ["".join(f"<fake_token_around_image><row_{row + 1}_col_{column + 1}>" + self.tile for column in range(columns)) + "\n" for row in range(rows)]
+        return "".join(lines) + ("\n" if rows else "") + "<fake_token_around_image><global-img>" + self.tile + "<fake_token_around_image>"
+
+    def __call__(self, text, images, return_tensors):
+        read = self.image_processor([images], return_tensors=return_tensors, return_row_col_info=True) if images else {}
+        rows, columns = (read.pop("rows")[0], read.pop("cols")[0]) if images else ([], [])
+        texts = text[0].split("<image>")
+        expanded = texts[0] + "".join(self.layout(*grid) + rest for *grid, rest in zip(rows, columns, texts[1:]))
+        return {**self.tokenizer([expanded], return_tensors=return_tensors), **read}
+
+
+def tiny_smolvlm(target):
+    from transformers import SmolVLMConfig, SmolVLMForConditionalGeneration
+
+    tiles_model(target, "smolvlm", 40, SmolVLMConfig, SmolVLMForConditionalGeneration)
+
+
+def tiny_idefics3(target):
+    """The class of the first SmolVLM."""
+    from transformers import Idefics3Config, Idefics3ForConditionalGeneration
+
+    tiles_model(target, "idefics3", 41, Idefics3Config, Idefics3ForConditionalGeneration)
+
+
+def tiles_model(target, model_type, seed, Config, Model):
+    from transformers.models.idefics3.image_processing_pil_idefics3 import Idefics3ImageProcessorPil
+
+    torch.manual_seed(seed)
+    rows = [f"<row_{row}_col_{column}>" for row in range(1, 7) for column in range(1, 7)]
+    tokenizer = tokenizer_of([
+        "<|endoftext|>", "<|im_start|>", "<|im_end|>", *rows, "<global-img>", "<fake_token_around_image>", "<image>", "<end_of_utterance>",
+    ])
+    config = {
+        "architectures": [Model.__name__], "image_token_id": tokenizer.convert_tokens_to_ids("<image>"),
+        "model_type": model_type, "pad_token_id": tokenizer.pad_token_id, "scale_factor": 3,
+        "text_config": {
+            "architectures": ["VLlama3ForCausalLM"], "bos_token_id": 0, "eos_token_id": 0, "head_dim": 16, "hidden_size": 32,
+            "intermediate_size": 48, "is_llama_config": True, "max_position_embeddings": 512, "model_type": "llama",
+            "num_attention_heads": 4, "num_hidden_layers": 2, "num_key_value_heads": 2, "pad_token_id": 2, "rms_norm_eps": 1e-05,
+            "rope_interleaved": False, "rope_theta": 100000, "tie_word_embeddings": False, "torch_dtype": "bfloat16",
+            "vocab_size": len(tokenizer),
+        },
+        "tie_word_embeddings": False, "torch_dtype": "bfloat16", "transformers_version": "4.46.0", "use_cache": False,
+        "vision_config": {
+            "hidden_size": 32, "image_size": 168, "intermediate_size": 40, "max_image_size": {"longest_edge": 168}, "model_type": model_type + "_vision",
+            "num_attention_heads": 2, "num_hidden_layers": 2, "patch_size": 14, "size": {"longest_edge": 672}, "use_base_siglip": False,
+        },
+        "vocab_size": len(tokenizer),
+    }
+    parsed = Config.from_dict(json.loads(json.dumps(config)))
+    model = Model._from_config(parsed, attn_implementation="eager", dtype=torch.float32).eval()
+    randomize(model, 0.2)
+    model.generation_config.eos_token_id = tokenizer.eos_token_id
+    model.generation_config.pad_token_id = tokenizer.pad_token_id
+    sizes = {"size": {"longest_edge": 336}, "max_image_size": {"longest_edge": 168}, "image_mean": [0.5] * 3, "image_std": [0.5] * 3}
+    preprocessor = {
+        "do_convert_rgb": True, "do_image_splitting": True, "do_normalize": True, "do_pad": True, "do_rescale": True, "do_resize": True,
+        "image_processor_type": "Idefics3ImageProcessor", "processor_class": "Idefics3Processor", "resample": 1,
+        "rescale_factor": 0.00392156862745098, **sizes,
+    }
+    folder = os.path.join(target, model_type)
+    save(folder, model, tokenizer, lambda name: name, {
+        "config.json": config, "preprocessor_config.json": preprocessor, "chat_template.json": {"chat_template": SMOL_TEMPLATE},
+        "processor_config.json": {"image_seq_len": 16, "processor_class": "Idefics3Processor"},
+        "generation_config.json": {"bos_token_id": tokenizer.bos_token_id, "eos_token_id": [tokenizer.eos_token_id]},
+    })
+
+    def features(inputs):
+        with torch.no_grad():
+            found = model.model.get_image_features(inputs["pixel_values"], inputs["pixel_attention_mask"]).pooler_output
+        return floats(torch.cat([each.reshape(-1, each.shape[-1]) for each in found]))
+
+    write_cases(folder, model, ImagesOfSmol(Idefics3ImageProcessorPil(**sizes), tokenizer, 16), SMOL_TEMPLATE, features)
+
+
 def main():
     target = sys.argv[1]
     os.makedirs(target, exist_ok=True)
-    for name in sys.argv[2:] or ["gemma3", "qwen2-vl", "qwen2.5-vl", "qwen3-vl"]:
+    for name in sys.argv[2:] or ["gemma3", "idefics3", "smolvlm", "qwen2-vl", "qwen2.5-vl", "qwen3-vl"]:
         shutil.rmtree(os.path.join(target, name), ignore_errors=True)
         globals()["tiny_" + name.replace("-", "_").replace(".", "_")](target)
 

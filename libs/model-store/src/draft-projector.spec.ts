@@ -2,7 +2,7 @@ import { copyFile, cp, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { tinyVisionGgufFolder, tinyVisionNames } from '#test/tiny-vision-models';
+import { tinyVisionGgufFolder, tinyVisionGgufNames } from '#test/tiny-vision-models';
 import { WeightsServer } from '#test/weights-server';
 import { draftManifest } from './draft-manifest.js';
 import { readDecoderSize } from './memory/index.js';
@@ -29,7 +29,7 @@ async function patch(path: string, from: string, to: string): Promise<void> {
   await writeFile(path, bytes);
 }
 
-describe.each(tinyVisionNames)('the draft of a GGUF file with its projector: %s', (name) => {
+describe.each(tinyVisionGgufNames)('the draft of a GGUF file with its projector: %s', (name) => {
   beforeEach(() => copyPair(name));
 
   it.each([

@@ -11,9 +11,11 @@ import {
 import { loadVisionLanguageFamily } from '../../../libs/inference/src/families/vision-language/vision-language.family.js';
 import { FamilyRun } from './family-run.js';
 
+type VisionCase = Omit<KnownCase, 'pixels'>;
+
 export interface VisionModelUnderTest {
   name: string;
-  cases: readonly KnownCase[];
+  cases: readonly VisionCase[];
   /** Where an image stands in the template. */
   placeholder: string;
   /** Limits of tokens, and what an image of 80 by 64 pixels then takes; null: the model has one size. */
@@ -48,7 +50,7 @@ export function describeVisionModel({ name, cases, placeholder, scales, options 
       await run.engine.close();
     });
 
-    const ask = (known: KnownCase, more: Partial<TextGenerationRequest> = {}) => {
+    const ask = (known: VisionCase, more: Partial<TextGenerationRequest> = {}) => {
       const prompt = { messages: [contentOf(known)], images: promptImages(known) };
       return run.ask('', { prompt, maxTokens: known.outputIds.length, ...more });
     };

@@ -9,8 +9,8 @@ import { scoreAllowedToken, scoreGivenToken, scoreToken, type TokenScore } from 
 import type { CacheRow, DecodePart, Decoder, LogitsNeeded } from './decoder.js';
 import { MaskAllowance } from './mask-allowance.js';
 import { defaultChunkTokens } from './open-decoder.js';
-import { wholeMediaEnd, wholeMediaStart } from './prompt-media.js';
 import { PrefillPlanner, waitsForOlder } from './prefill-planner.js';
+import { wholeMediaStart } from './prompt-media.js';
 import {
   type FoundPrefix,
   type CachedPrefix,
@@ -208,7 +208,7 @@ export class BatchScheduler implements SequenceScheduler {
     if (chosen.length === 0) return;
     const parts = chosen.flatMap((sequence) => {
       const { promptIds, media } = sequence.request;
-      const take = this.pieceOf(sequence);
+      const take = sequence.nextPiece(this.chunkTokens, this.decoder);
       const tokenIds = promptIds.subarray(sequence.prefilled, sequence.prefilled + take);
       return sequence.row ? [{ row: sequence.row, tokenIds, media, final: take === sequence.remainingPrompt }] : [];
     });
@@ -225,13 +225,6 @@ export class BatchScheduler implements SequenceScheduler {
     } catch (error) {
       for (const sequence of chosen) this.fail(sequence, error);
     }
-  }
-
-  /** Returns how many tokens of a prompt are computed next. */
-  private pieceOf({ prefilled, remainingPrompt, request: { media } }: RunningSequence): number {
-    const take = Math.min(remainingPrompt, this.chunkTokens);
-    if (this.decoder.needsWholeMedia !== true) return take;
-    return wholeMediaEnd(media?.spans ?? [], { start: prefilled, end: prefilled + take }) - prefilled;
   }
 
   /** Copies known prefixes into new prompts, except those that should wait for a longer one. */

@@ -2,7 +2,7 @@
 const exportedFamilies = [
   { architectures: /^Whisper/, what: 'Whisper models' },
   {
-    architectures: /^(?:Idefics3|SmolVLM|Llava)ForConditionalGeneration$/,
+    architectures: /^LlavaForConditionalGeneration$/,
     what: 'this model that reads images',
   },
   { architectures: /^Musicgen/, what: 'MusicGen models' },

@@ -4,6 +4,8 @@ import type { VisionSize } from '#model-memory';
 export type StoredVisionSizes = Omit<VisionSize, 'weightsBytes' | 'patches'> & {
   /** Patches that become one token. */
   patchesPerToken: number;
+  /** Tokens that are encoded at once, where those of an image are not; absent: all. */
+  tokensAtOnce?: number;
 };
 
 /** Tokens by which images are quoted where the manifest does not say. */
@@ -14,7 +16,8 @@ export function visionSizes(
   config: Readonly<Record<string, unknown>>,
   familyOptions: Readonly<Record<string, unknown>>,
 ): Omit<VisionSize, 'weightsBytes'> {
-  const { patchesPerToken, ...sizes } = config['vision_sizes'] as StoredVisionSizes;
+  const { patchesPerToken, tokensAtOnce, ...sizes } = config['vision_sizes'] as StoredVisionSizes;
   const tokens = familyOptions['imageTokens'];
-  return { ...sizes, patches: (typeof tokens === 'number' ? tokens : defaultImageTokens) * patchesPerToken };
+  const encoded = tokensAtOnce ?? (typeof tokens === 'number' ? tokens : defaultImageTokens);
+  return { ...sizes, patches: encoded * patchesPerToken };
 }

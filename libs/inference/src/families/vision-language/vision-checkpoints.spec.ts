@@ -4,13 +4,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { convertModel } from '#model-store';
-import { tinyVisionFolder, tinyVisionGgufFolder } from '#test/tiny-vision-models';
+import { tinyVisionFolder, tinyVisionGgufFolder, tinyVisionGgufNames } from '#test/tiny-vision-models';
 import { describeVisionModel } from '../../../../../test/conformance/families/describe-vision-model.js';
 import type { HostLoadOptions } from '../../contract/engine-loader.js';
 import { openGraph } from '../../runtime/open-graph.js';
 import { TextTokenizer } from '../../text/index.js';
 import { drawImage, floatsFrom, type KnownCase } from './__fixtures__/known-cases.js';
 import { Gemma3Processor } from './gemma3.processor.js';
+import { Idefics3Processor } from './idefics3.processor.js';
 import { loadPreprocessor, type VisionLanguageConfig } from './preprocessor-config.js';
 import { Qwen2VlProcessor } from './qwen2-vl.processor.js';
 import { VisionSession } from './vision-session.js';
@@ -20,8 +21,8 @@ import { VisionSession } from './vision-session.js';
  * reference (`tools/reference/tiny_vision_checkpoints.py`, `tiny_vision_gguf.py`).
  */
 
-interface CheckpointCase extends KnownCase {
-  pixels: (NonNullable<KnownCase['pixels']> & { features: string }) | null;
+interface CheckpointCase extends Omit<KnownCase, 'pixels'> {
+  pixels: { features: string } | null;
 }
 
 const qwen2Scales = { imageTokens: 6, frameTokens: 4, image: 6, frame: 2 };
@@ -29,14 +30,20 @@ const qwen3Scales = { imageTokens: 6, frameTokens: 2, image: 4, frame: 1 };
 
 const models = [
   { name: 'gemma3', placeholder: '<start_of_image>', scales: null, Processor: Gemma3Processor },
+  { name: 'idefics3', placeholder: '<image>', scales: null, Processor: Idefics3Processor },
   { name: 'qwen2-vl', placeholder: '<|image_pad|>', scales: qwen2Scales, Processor: Qwen2VlProcessor },
   { name: 'qwen2.5-vl', placeholder: '<|image_pad|>', scales: qwen2Scales, Processor: Qwen2VlProcessor },
   { name: 'qwen3-vl', placeholder: '<|image_pad|>', scales: qwen3Scales, Processor: Qwen2VlProcessor },
+  { name: 'smolvlm', placeholder: '<image>', scales: null, Processor: Idefics3Processor },
 ];
 
 let folder = '';
 beforeAll(async () => void (folder = await mkdtemp(join(tmpdir(), 'vision-checkpoints-'))));
 afterAll(() => rm(folder, { recursive: true, force: true }));
+
+function hasFiles(name: string, kind: Kind): boolean {
+  return kind === 'safetensors' || tinyVisionGgufNames.includes(name);
+}
 
 const converted = new Map<string, Promise<string>>();
 
@@ -76,10 +83,9 @@ async function optionsOf(name: string, kind: Kind): Promise<HostLoadOptions> {
 }
 
 const kinds = ['safetensors', 'gguf'] as const;
+const tested = models.flatMap((model) => kinds.map((kind) => ({ ...model, kind })));
 
-for (const { name, placeholder, scales, Processor, kind } of models.flatMap((model) =>
-  kinds.map((kind) => ({ ...model, kind })),
-)) {
+for (const { name, placeholder, scales, Processor, kind } of tested.filter(({ name, kind }) => hasFiles(name, kind))) {
   const { cases } = JSON.parse(readFileSync(`${tinyVisionFolder(name)}.json`, 'utf8')) as { cases: CheckpointCase[] };
   const options = () => optionsOf(name, kind);
   describeVisionModel({ name: `${name} as ${kind}`, cases, placeholder, scales, options });

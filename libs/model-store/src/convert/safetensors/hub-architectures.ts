@@ -121,6 +121,9 @@ const gemma3: HubArchitecture = {
   parameters: (config) => ({ ...softCaps(config), 'attention.scale': config.number('query_pre_attn_scalar') ** -0.5 }),
 };
 
+/** Idefics3 and SmolVLM, whose decoder is a Llama. */
+const idefics3: HubArchitecture = { architecture: 'llama', layer: plain, inner: 'text_config' };
+
 /** Qwen2-VL and Qwen2.5-VL. Published files have the settings of the decoder beside the others. */
 const qwen2vl: HubArchitecture = {
   architecture: 'qwen2vl',
@@ -373,6 +376,8 @@ export const hubArchitectures: Readonly<Record<string, HubArchitecture>> = {
   },
   Gemma3ForCausalLM: gemma3,
   Gemma3ForConditionalGeneration: { ...gemma3, inner: 'text_config' },
+  Idefics3ForConditionalGeneration: idefics3,
+  SmolVLMForConditionalGeneration: idefics3,
   Glm4ForCausalLM: {
     architecture: 'glm4',
     layer: {

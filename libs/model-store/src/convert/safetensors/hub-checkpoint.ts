@@ -16,7 +16,7 @@ import type { SafetensorsEntry } from './safetensors-header.js';
 import { SafetensorsWeights, type StoredTensor } from './safetensors-weights.js';
 
 /** Prefixes of the modules of a decoder: with its output layer, without, and in a model that sees. */
-const prefixes = ['model.', '', 'language_model.model.', 'model.language_model.'];
+const prefixes = ['model.', '', 'language_model.model.', 'model.language_model.', 'model.text_model.'];
 const heads = ['lm_head', 'language_model.lm_head'];
 const embedding = 'embed_tokens.weight';
 
@@ -25,7 +25,7 @@ const outerModules: Readonly<Record<string, string>> = { token_embd: 'embed_toke
 
 /** Tensors that all who run the model compute, of the part that sees, or of layers that guess later tokens. */
 const uncountedTensors =
-  /(?:rotary_emb\.inv_freq|\.masked_bias)$|^(?:model\.)?(?:vision_tower|vision_model|visual|multi_modal_projector|mtp)\./;
+  /(?:rotary_emb\.inv_freq|\.masked_bias)$|^(?:model\.)?(?:vision_tower|vision_model|visual|multi_modal_projector|connector|mtp)\./;
 
 const floatTypes: ReadonlySet<string> = new Set(['F32', 'F16', 'BF16']);
 

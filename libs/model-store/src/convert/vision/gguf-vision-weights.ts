@@ -91,9 +91,11 @@ export class GgufVisionWeights implements VisionSource {
     const { outer, layers, parts, deepLayers } = this.naming;
     const found = Object.hasOwn(outer, module) ? outer[module] : undefined;
     if (found !== undefined) return found;
-    const [, prefix = '', number = '', part = ''] = /^(.+?)\.(\d+)\.(.+)$/.exec(module) ?? [];
+    const prefix = module.startsWith(deepPrefix) ? deepPrefix : layers;
+    const [number = '', ...rest] = module.slice(prefix.length + 1).split('.');
+    const part = rest.join('.');
     if (prefix === deepPrefix) return `v.deepstack.${deepLayers[Number(number)]}.${part.replace('linear_', '')}`;
-    const stored = prefix === layers && Object.hasOwn(parts, part) ? (parts[part] ?? part) : part;
+    const stored = Object.hasOwn(parts, part) ? (parts[part] ?? part) : part;
     return `v.blk.${number}.${this.isSwapped ? swapped(stored) : stored}`;
   }
 

@@ -81,8 +81,9 @@ export class HubVision {
   get config(): Record<string, unknown> {
     const { values } = this.checkpoint.whole;
     const tokens = tokenMembers.filter((name) => values[name] !== undefined).map((name) => [name, values[name]]);
-    const { modelType, config, sizes } = this.model;
-    return { model_type: modelType, ...Object.fromEntries(tokens), vision_config: config, vision_sizes: sizes };
+    const { modelType, config, sizes, members } = this.model;
+    const named = { ...Object.fromEntries(tokens), ...members };
+    return { model_type: modelType, ...named, vision_config: config, vision_sizes: sizes };
   }
 
   graph(linear: LinearFormat): OnnxGraph {

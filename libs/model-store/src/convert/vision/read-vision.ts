@@ -16,6 +16,8 @@ export interface VisionModel {
   deepLayers: number;
   /** What its memory depends on. */
   sizes: StoredVisionSizes;
+  /** Members of the installed `config.json` beside it. */
+  members?: Record<string, unknown>;
   /** `vision_config` of the installed `config.json`. */
   config: Record<string, unknown>;
   /** Adds no weight before the graph is written, but throws `INVALID_MODEL` for tensors that do not fit. */
@@ -34,6 +36,8 @@ type Reader = (vision: HubConfig, outputSize: number, whole: HubConfig) => Visio
 /** Encoders by the class of the model in `architectures`. */
 const readers: Readonly<Record<string, Reader>> = {
   Gemma3ForConditionalGeneration: readGemma3,
+  Idefics3ForConditionalGeneration: readIdefics3,
+  SmolVLMForConditionalGeneration: readIdefics3,
   Qwen2VLForConditionalGeneration: readQwen2,
   Qwen2_5_VLForConditionalGeneration: readQwen25,
   Qwen3VLForConditionalGeneration: readQwen3,
@@ -97,7 +101,8 @@ export function gemmaModel(
     patchSide,
     pooled,
     outputSize,
-    gainFromOne,
+    projector: { kind: 'means', gainFromOne },
+    tower: 'vision_tower',
   };
   const { hiddenSize, feedForwardSize, heads } = shape;
   return {
@@ -112,6 +117,43 @@ export function gemmaModel(
       wholeTokens: tokens,
     },
     config: { ...vision.values, image_size: imageSide, tokens },
+    emit: (source, linear) => emitSiglipEncoder(shape, source, linear),
+  };
+}
+
+/** Tiles of an image, of which each square of `scale_factor` patches becomes one token. */
+function readIdefics3(vision: HubConfig, outputSize: number, whole: HubConfig): VisionModel {
+  const imageSide = vision.size('image_size', 224);
+  const patchSide = vision.size('patch_size', 32);
+  const pooled = whole.size('scale_factor', 2);
+  const grid = Math.floor(imageSide / patchSide);
+  if (grid % pooled !== 0) {
+    throw invalidFile('config.json', `its tiles of ${grid} by ${grid} patches do not fit its scale_factor ${pooled}`);
+  }
+  const sizes = {
+    hiddenSize: vision.size('hidden_size', 1152),
+    feedForwardSize: vision.size('intermediate_size', 3072),
+    heads: vision.size('num_attention_heads', 16),
+  };
+  const shape: SiglipShape = {
+    ...sizes,
+    layers: vision.size('num_hidden_layers', 12),
+    activation: activationOf(vision, 'gelu_pytorch_tanh'),
+    epsilon: vision.number('layer_norm_eps', 1e-6),
+    imageSide,
+    patchSide,
+    pooled,
+    outputSize,
+    projector: { kind: 'joined' },
+    tower: 'vision_model',
+  };
+  return {
+    modelType: 'idefics3',
+    deepLayers: 0,
+    // Tiles are encoded one by one.
+    sizes: { ...sizes, scoredPatches: 0, patchesPerToken: pooled ** 2, tokensAtOnce: (grid / pooled) ** 2 },
+    config: { ...vision.values, image_size: imageSide, patch_size: patchSide },
+    members: { scale_factor: pooled },
     emit: (source, linear) => emitSiglipEncoder(shape, source, linear),
   };
 }
