@@ -16,7 +16,8 @@ export async function estimateHost(
   largestRun: number,
 ): Promise<HostEstimate> {
   const isText = manifest.family === 'decoder';
-  const size = isText ? await readDecoderSize(folder, manifest.graphFile) : null;
+  const mayBeDecoder = isText || manifest.family === 'vision-language';
+  const size = mayBeDecoder ? await readDecoderSize(folder, manifest) : null;
   if (size !== null) return { bytes: peakBytes(decoderMemory(size, use)), isExact: true };
   const tokens = isText ? use.cacheTokens : use.contextLength;
   const { process, weights, work } = familyMemory(await readFamilySize(folder, manifest, tokens));

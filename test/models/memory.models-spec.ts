@@ -41,7 +41,7 @@ describe('the memory of a text model', () => {
     'is estimated: $id with $use.slots requests of $use.contextLength tokens',
     async (each) => {
       const { manifest, folder } = await installedWeights(each.id);
-      const size = await readDecoderSize(folder, manifest.graphFile);
+      const size = await readDecoderSize(folder, manifest);
       if (size === null) throw new Error('the graph is no decoder');
       const estimate = peakBytes(decoderMemory(size, each.use));
       const options = hostLoadOptions({ manifest, directory: folder }, { providers: ['cpu'], threads: 2 });

@@ -21,8 +21,6 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import PreTrainedTokenizerFast
 from transformers.cache_utils import DynamicCache
 
-from smaller_graph import shrink
-
 CORPUS = [
     "What is in this picture? A small boat on the river, and a red house behind the trees.",
     "Describe the image. Compare the two images. The first shows a cat, the second shows a dog.",
@@ -82,6 +80,8 @@ def export(module, inputs, path, input_names, output_names, dynamic):
             module, inputs, path, input_names=input_names, output_names=output_names, dynamic_axes=dynamic, dynamo=False,
             opset_version=17,
         )
+    from smaller_graph import shrink
+
     shrink(path)
 
 

@@ -26,9 +26,21 @@ describe('the memory of a decoder', () => {
       cacheCopies: (45_056 * 4_096) / 3,
       prefill: 4 * 32 * 64 * 1_088 * 4,
       logits: 4 * 4 * 32_000 * 4,
+      image: 0,
     });
     const used = memory.cache + memory.cacheCopies + memory.prefill + memory.logits;
     expect(peakBytes(memory)).toBe(memory.process + memory.weights + used);
+  });
+
+  it('counts the weights of the part that reads images, and the largest image', () => {
+    const use = { slots: 1, contextLength: 1_024, cacheTokens: 1_024 };
+    const sizes = { hiddenSize: 1_024, feedForwardSize: 4_096, heads: 16, patches: 4_096 };
+    const vision = { ...sizes, weightsBytes: 1.6e9, scoredPatches: 0 };
+    const [without, memory] = [tinyLlama, { ...tinyLlama, vision }].map((size) => decoderMemory(size, use));
+    expect(memory?.weights).toBe((without?.weights ?? 0) + 1.6e9);
+    expect(memory?.image).toBeCloseTo(1.2 * 4 * 4_096 * (6 * 1_024 + 2 * 4_096), 3);
+    const windowed = decoderMemory({ ...tinyLlama, vision: { ...vision, scoredPatches: 64 } }, use);
+    expect(windowed.image - (memory?.image ?? 0)).toBeCloseTo(1.2 * 4 * 4_096 * 2 * 16 * 64, 3);
   });
 
   it('counts three states of each running request, and those that are kept for later prompts', () => {

@@ -1,5 +1,6 @@
 import { mebibyte } from '#common/values';
 import { statesMemory } from './kept-states.js';
+import { type VisionSize, visionWork } from './vision-memory.js';
 import { windowCachePositions } from './window-cache.js';
 
 /*
@@ -26,6 +27,8 @@ export interface DecoderSize extends CacheSize {
   vocabularySize: number;
   /** State of one request in layers that do not attend; 0 without such layers. */
   stateBytes: number;
+  /** The part that reads images, in a host of its own family; absent: there is none. */
+  vision?: VisionSize;
 }
 
 /** How a model is used. */
@@ -55,6 +58,8 @@ export interface DecoderMemory {
   prefill: number;
   /** Scores of the whole vocabulary for each request. */
   logits: number;
+  /** Of the largest image, while it is encoded; 0 without images. */
+  image: number;
 }
 
 const floatBytes = Float32Array.BYTES_PER_ELEMENT;
@@ -80,16 +85,18 @@ export function decoderMemory(size: DecoderSize, use: DecoderUse): DecoderMemory
   const slots = Math.max(1, use.slots);
   const tokens = Math.min(use.cacheTokens, slots * use.contextLength);
   const cache = cacheBytes(size, { slots, tokens });
+  const piece = Math.max(chunkTokens, size.vision?.wholeTokens ?? 0);
   return {
     process: runtimeBytes + size.vocabularySize * tokenizerBytes,
-    weights: size.weightsBytes,
+    weights: size.weightsBytes + (size.vision?.weightsBytes ?? 0),
     loading: size.largestBytes,
     cache,
     states: statesMemory(size.stateBytes, slots),
     // Half at worst, when the batch gives memory back; a third as measured. A lone row keeps its own cache.
     cacheCopies: slots === 1 ? 0 : cache / 3,
-    prefill: scoreTensors * size.heads * chunkTokens * (use.contextLength + chunkTokens) * floatBytes,
+    prefill: scoreTensors * size.heads * piece * (use.contextLength + piece) * floatBytes,
     logits: logitTensors * slots * size.vocabularySize * floatBytes,
+    image: size.vision === undefined ? 0 : visionWork(size.vision),
   };
 }
 
@@ -104,6 +111,6 @@ export function cacheBytes(
 
 /** The highest of it: nothing is computed while the model loads. */
 export function peakBytes({ process, weights, loading, ...running }: DecoderMemory): number {
-  const used = running.cache + running.states + running.cacheCopies + running.prefill + running.logits;
+  const used = running.cache + running.states + running.cacheCopies + running.prefill + running.logits + running.image;
   return process + weights + Math.max(loading, used);
 }

@@ -18,5 +18,6 @@ export {
   type FamilySize,
   type HostMemory,
 } from './family-memory.js';
+export { type VisionSize, visionWork } from './vision-memory.js';
 export { keptStates } from './kept-states.js';
 export { maxRunFrames, maxRunPixels, runBytes, type RunMemory, type RunShape } from './run-memory.js';

@@ -1,5 +1,7 @@
+import { draftVision } from './draft-vision.js';
 import type { DraftFacts } from './draft.js';
 import { type ConvertedFormats, precisionsOf, uniformFormats } from './source/converted-formats.js';
+import type { VisionDescription } from './source/gguf-description.js';
 import { decoderSize, type GgufDescription } from './source/gguf-description.js';
 
 /* Choices that an operator may prefer to those of a draft. */
@@ -14,14 +16,21 @@ export function choiceOf(uri: string, name: string, [first, ...more]: readonly s
 /** Weights of 16 bits are served as float32, the largest form; these are its sizes in smaller ones. */
 export function smallerWeights(
   found: GgufDescription,
-  { formats, contextLength }: { formats: ConvertedFormats; contextLength: number },
+  {
+    formats,
+    contextLength,
+    vision,
+  }: { formats: ConvertedFormats; contextLength: number; vision: VisionDescription | null },
 ): Pick<DraftFacts, 'smaller'> {
   if (precisionsOf(formats)[0] !== 'float32') return {};
   const choices = ['int8', 'int4'] as const;
   return {
     smaller: choices.map((weights) => ({
       weights,
-      size: decoderSize(found, uniformFormats(weights, found), contextLength),
+      size: {
+        ...decoderSize(found, uniformFormats(weights, found), contextLength),
+        ...(vision && { vision: draftVision(vision, weights).size }),
+      },
     })),
   };
 }

@@ -27,6 +27,9 @@ import { isRoundedAgain, storedFormat } from './convert/gguf/gguf-precision.js';
 import { type ConvertedFormats, precisionName, precisionsOf } from './source/converted-formats.js';
 import { convertedBytes, decoderSize, type GgufDescription } from './source/gguf-description.js';
 import type { CheckpointDescription, GgufSourceDescription, GraphDescription } from './source/source-description.js';
+import type { VisionSize } from '#model-memory';
+import { draftVision } from './draft-vision.js';
+import { projectorFile } from './source/projector.js';
 import { sourceFromPasted } from './source/pasted-source.js';
 import type { SourceSettings } from './source/source-settings.js';
 
@@ -41,9 +44,12 @@ export async function draftManifest(
   options: DraftOptions = {},
 ): Promise<Draft> {
   const { describeSource } = await import('./source/describe-source.js');
-  const { purpose, pooling } = options;
+  const { purpose, pooling, projector } = options;
   const uri = sourceFromPasted(source);
-  const found = await describeSource(uri, settings, { purpose, pooling });
+  const found = await describeSource(uri, settings, { purpose, pooling, projector });
+  if (projector !== undefined && projector !== 'none' && (found.format !== 'gguf' || found.projector === undefined)) {
+    throw new PlatformError('INVALID_REQUEST', `--projector is for GGUF files of a decoder in a folder or on the hub.`);
+  }
   if (found.format === 'lora') {
     const common = (bytes: number) => commonFields(uri, found.name, { bytes, license: null }, options);
     return draftAdapter(uri, found, options, common);
@@ -135,27 +141,37 @@ function draftGraph(uri: string, found: GraphDescription, options: DraftOptions)
 
 function draftGguf(
   uri: string,
-  { gguf, name, source, others = [] }: GgufSourceDescription,
+  { gguf, name, source, others = [], projector, ignored }: GgufSourceDescription,
   options: DraftOptions,
 ): Draft {
   const contextLength = chooseContext(gguf, options);
   const formats = chooseFormats(gguf, options);
   const bytes = convertedBytes(gguf, formats, contextLength);
+  const vision = gguf.vision && draftVision(gguf.vision, options.weights);
+  const capabilities = { supportsLogProbs: true, quantization: mainQuantization(formats) };
+  const converterOptions = {
+    weights: options.weights ?? stored,
+    contextLength,
+    ...(vision && { projector: projectorFile }),
+  };
+  const sizes = { title: gguf.title, bytes: bytes + (vision?.size.weightsBytes ?? 0), license: gguf.license };
   const manifest = validateManifest(
     {
-      ...titledFields(uri, name, { title: gguf.title, bytes, license: gguf.license }, options),
-      sources: [source],
-      converter: { kind: 'gguf', options: { weights: options.weights ?? stored, contextLength } },
+      ...titledFields(uri, name, sizes, options),
+      sources: [source, ...(projector?.source === undefined ? [] : [projector.source])],
+      converter: { kind: 'gguf', options: converterOptions },
       graphFile: 'model.onnx',
       ...decoderFields(contextLength, `${name} ${gguf.title ?? ''}`),
-      capabilities: { supportsLogProbs: true, quantization: mainQuantization(formats) },
+      ...vision?.fields,
+      capabilities: { ...capabilities, ...vision?.capabilities },
       constraints: options.constraints ?? constraintsOf({}),
     },
     uri,
   );
   const kind = `GGUF with ${gguf.stored}`;
-  const facts = decoderFacts(gguf, { kind, formats, contextLength });
-  return { manifest, facts: { ...facts, ...roundingOf(gguf, options.weights), ...choiceOf(uri, name, others) } };
+  const facts = decoderFacts(gguf, { kind, formats, contextLength, vision: vision?.size });
+  const more = { ...roundingOf(gguf, options.weights), ...choiceOf(uri, name, others) };
+  return { manifest, facts: { ...facts, ...more, ...(ignored !== undefined && { ignored }) } };
 }
 
 /** Packed layers keep their 4 bits unless other weights are wanted, and nothing else is rounded. */
@@ -164,38 +180,52 @@ function draftCheckpoint(uri: string, found: CheckpointDescription, options: Dra
   const contextLength = chooseContext(checkpoint, options);
   const formats = chooseFormats(checkpoint, options);
   const bytes = convertedBytes(checkpoint, formats, contextLength);
+  const fields = decoderFields(contextLength, name);
+  const capabilities = { supportsLogProbs: true, quantization: mainQuantization(formats) };
+  const vision = checkpoint.vision && draftVision(checkpoint.vision, options.weights);
+  const converterOptions = { weights: options.weights ?? stored, contextLength, ...(vision && { images: true }) };
   const manifest = validateManifest(
     {
-      ...commonFields(uri, name, { bytes, license: checkpoint.license }, options),
+      ...commonFields(
+        uri,
+        name,
+        { bytes: bytes + (vision?.size.weightsBytes ?? 0), license: checkpoint.license },
+        options,
+      ),
       sources: [source],
-      converter: { kind: 'safetensors', options: { weights: options.weights ?? stored, contextLength } },
+      converter: { kind: 'safetensors', options: converterOptions },
       graphFile: 'model.onnx',
-      ...decoderFields(contextLength, name),
-      capabilities: { supportsLogProbs: true, quantization: mainQuantization(formats) },
+      ...fields,
+      ...vision?.fields,
+      capabilities: { ...capabilities, ...vision?.capabilities },
       constraints: constraintsOf(checkpoint.generation),
     },
     uri,
   );
   const kind = `safetensors with ${checkpoint.stored}`;
-  const facts = decoderFacts(checkpoint, { kind, formats, contextLength });
-  return { manifest, facts: { ...facts, ...smallerWeights(checkpoint, { formats, contextLength }) } };
+  const facts = decoderFacts(checkpoint, { kind, formats, contextLength, vision: vision?.size });
+  const smaller = smallerWeights(checkpoint, { formats, contextLength, vision: checkpoint.vision });
+  return { manifest, facts: { ...facts, ...smaller } };
 }
 
 interface ServedAs {
   kind: string;
   formats: ConvertedFormats;
   contextLength: number;
+  /** The part that reads images. */
+  vision?: VisionSize;
 }
 
-function decoderFacts(found: GgufDescription, { kind, formats, contextLength }: ServedAs): DraftFacts {
+function decoderFacts(found: GgufDescription, { kind, formats, contextLength, vision }: ServedAs): DraftFacts {
   const { parameters: count } = found;
   const parameters = count < 1e9 ? `${(count / 1e6).toFixed(1)} M` : `${(count / 1e9).toFixed(1)} B`;
   const template = found.hasChatTemplate ? '' : ', no chat template';
+  const images = vision === undefined ? '' : ', reads images';
   return {
-    summary: `${found.architecture}, ${parameters} parameters, ${kind}${template}; served as ${precisionsOf(formats).join(', ')}`,
-    weightsBytes: convertedBytes(found, formats, contextLength),
+    summary: `${found.architecture}, ${parameters} parameters, ${kind}${template}${images}; served as ${precisionsOf(formats).join(', ')}`,
+    weightsBytes: convertedBytes(found, formats, contextLength) + (vision?.weightsBytes ?? 0),
     decoder: {
-      size: decoderSize(found, formats, contextLength),
+      size: { ...decoderSize(found, formats, contextLength), ...(vision && { vision }) },
       use: { slots: chatSlots, contextLength, cacheTokens: chatSlots * contextLength },
     },
   };

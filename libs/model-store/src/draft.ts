@@ -24,6 +24,8 @@ export interface DraftOptions {
   purpose?: DecoderPurpose;
   /** The pooling of an embedding model whose files do not state it. */
   pooling?: SentencePooling;
+  /** The file of the part that sees beside a GGUF file; `none`: without. Default: the one beside it. */
+  projector?: string;
   /** Lengths that vectors may be truncated to, where the files do not say it: any, or these. */
   matryoshka?: 'any' | number[];
   /** Where the source names none. */
@@ -47,6 +49,8 @@ export interface DraftFacts {
   rounding?: string;
   /** The one of several files that was chosen; absent: there was one, or it was named. */
   choice?: string;
+  /** Why a file beside the model is not used; absent: all are. */
+  ignored?: string;
   /** Sizes with other weights; absent: nothing smaller loses little. */
   smaller?: { weights: WeightFormat; size: DecoderSize }[];
   /** Size of the files after installation. */

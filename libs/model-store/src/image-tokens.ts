@@ -4,7 +4,15 @@ import type { ExportedModel } from './source/exported-model.js';
 const chosenTokens = { imageTokens: 1_024, frameTokens: 256 };
 
 /** Sides that the processors take where the files name none. */
-const defaults = { longestEdge: 4 * 364, tileSide: 364, tileTokens: 169, cropSide: 336, patch: 14, longestSide: 4_096 };
+const defaults = {
+  longestEdge: 4 * 364,
+  tileSide: 364,
+  tileTokens: 169,
+  squareTokens: 256,
+  cropSide: 336,
+  patch: 14,
+  longestSide: 4_096,
+};
 
 /**
  * Returns the most prompt tokens that an image and a frame of a video take, by which requests are quoted. The load
@@ -14,7 +22,8 @@ export function imageTokensOf({ config, preprocessor }: Pick<ExportedModel, 'con
   imageTokens: number;
   frameTokens: number;
 } {
-  if (config['model_type'] === 'qwen2_vl') return chosenTokens;
+  if (config['model_type'] === 'gemma3') return gemmaTokens(config);
+  if (String(config['model_type']).startsWith('qwen')) return chosenTokens;
   return config['model_type'] === 'llava' ? cropTokens(config, preprocessor) : tileTokens(config, preprocessor);
 }
 
@@ -35,6 +44,12 @@ function tokensOfTile(config: Settings): number | undefined {
   const factor = numberOf(config['scale_factor']);
   if (typeof side !== 'number' || typeof patch !== 'number' || factor === undefined) return undefined;
   return Math.floor(Math.floor(side / patch) ** 2 / factor ** 2);
+}
+
+/** Gemma 3: every image has as many tokens, two that begin and end it, and line breaks of up to four. */
+function gemmaTokens(config: Settings): { imageTokens: number; frameTokens: number } {
+  const tokens = (numberOf(objectOf(config['vision_config'])['tokens']) ?? defaults.squareTokens) + 6;
+  return { imageTokens: tokens, frameTokens: tokens };
 }
 
 /** LLaVA: one token per patch of a square of fixed size, and those that the encoder adds. */

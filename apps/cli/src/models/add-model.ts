@@ -24,6 +24,7 @@ export interface AddOptions {
   context?: string;
   purpose?: string;
   pooling?: string;
+  projector?: string;
   pool?: string;
   register?: boolean;
   pull?: boolean;
@@ -47,6 +48,7 @@ export async function addModel(context: CliContext, text: string, options: AddOp
     weights: choiceOf('--weights', options.weights, weightFormats),
     contextLength: contextOf(options.context),
     purpose: choiceOf('--purpose', options.purpose, decoderPurposes),
+    projector: options.projector,
     pooling: choiceOf('--pooling', options.pooling, sentencePoolings),
     base: options.base,
   });

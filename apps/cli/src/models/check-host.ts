@@ -28,6 +28,8 @@ export interface CheckOptions extends CheckHostOptions {
   output?: string;
   /** Path of a recording, for transcription models. */
   audio?: string;
+  /** Path of an image, for models that read images. */
+  image?: string;
   /** Measures the perplexity instead, on this text, and against another installed model. */
   perplexity?: boolean;
   text?: string;

@@ -40,6 +40,10 @@ export async function checkInstalled(
   if (options.text !== undefined || options.beside !== undefined) {
     throw new PlatformError('INVALID_REQUEST', '--text and --beside belong to --perplexity.');
   }
+  if (options.image !== undefined && manifest.family !== 'vision-language') {
+    const message = `--image is for models of the family vision-language; ${manifest.id} is of ${manifest.family}.`;
+    throw new PlatformError('INVALID_REQUEST', message);
+  }
   if (manifest.type === 'text') return await checkText(context, installed, options);
   if (manifest.type === 'embedding') return await checkEmbedding(context, installed, options);
   if (manifest.type === 'rerank') return await checkRerank(context, installed, options);
@@ -62,6 +66,9 @@ async function checkAdapter(
   { installed, base }: { installed: InstalledModel; base: string },
   options: CheckOptions,
 ): Promise<void> {
+  if (options.image !== undefined) {
+    throw new PlatformError('INVALID_REQUEST', '--image is for whole models that read images, not adapters.');
+  }
   if (options.perplexity || options.text !== undefined || options.beside !== undefined) {
     throw new PlatformError('INVALID_REQUEST', '--perplexity measures whole models, not adapters.');
   }

@@ -1,4 +1,8 @@
+import { createHash } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import { PlatformError } from '#common';
 import type { HostSupervisor, TextGenerationRequest } from '#inference/host';
+import { decodeImage } from '#media';
 import type { InstalledModel } from '#model-store';
 import type { CliContext } from '../cli-context.js';
 import { type CheckedModel, type CheckOptions, wholeNumber, withCheckHost } from './check-host.js';
@@ -6,6 +10,8 @@ import { type CheckedModel, type CheckOptions, wholeNumber, withCheckHost } from
 const sameInBatch = 'A text is the same alone and in any batch on this processor.';
 const differsInBatch =
   'Logits of a lone text and of one in a batch differ in their last bits on this processor: a near tie can resolve differently.';
+
+type PromptImage = NonNullable<Extract<TextGenerationRequest['prompt'], { messages: unknown }>['images']>[number];
 
 /** Result of one prompt. */
 interface CheckResult {
@@ -26,7 +32,8 @@ interface CheckResult {
 export async function checkText(context: CliContext, model: CheckedModel, options: CheckOptions): Promise<void> {
   const { signal, output } = context;
   const onText = options.json ? () => undefined : (text: string) => output.write(text);
-  const request = requestOf(model, options);
+  const image = options.image === undefined ? null : await readImage(options.image);
+  const request = requestOf(model, options, image);
   const result = await withCheckHost(model, { options, signal }, (host) =>
     measureText(host, { request, signal, onText }),
   );
@@ -76,12 +83,27 @@ export async function measureText(
   };
 }
 
+/** An image in front of the prompt. Throws what is wrong with it. */
+async function readImage(path: string): Promise<PromptImage> {
+  const bytes = await readFile(path).catch((error: Error) => {
+    throw new PlatformError('INVALID_REQUEST', `--image cannot be read: ${error.message}.`, undefined, error);
+  });
+  const { width, height, data } = await decodeImage(bytes, { channels: 3, param: '--image' });
+  const hash = createHash('sha256').update(bytes).digest('hex');
+  return { pixels: { width, height, data }, hash, param: '--image' };
+}
+
 /** Instruction models get a conversation, models without a chat template a text to complete. The host decides. */
-function requestOf({ manifest }: InstalledModel, options: CheckOptions): TextGenerationRequest {
+function requestOf(
+  { manifest }: InstalledModel,
+  options: CheckOptions,
+  image: PromptImage | null,
+): TextGenerationRequest {
+  const message = { role: 'user', content: options.prompt, ...(image && { imagePositions: [0] }) };
   return {
     id: `check-${manifest.id}`,
     ...(manifest.adapterOf !== undefined && { adapter: manifest.id }),
-    prompt: { messages: [{ role: 'user', content: options.prompt }] },
+    prompt: { messages: [message], ...(image && { images: [image] }) },
     n: 1,
     sampling: { temperature: 0 },
     maxTokens: wholeNumber(options.maxTokens, '--max-tokens'),

@@ -18,7 +18,7 @@ export function factsOf({ manifest, facts }: Draft): string[] {
     return [`${manifest.id}: ${facts.summary}`, memory];
   }
   const context = manifest.contextLength === undefined ? '' : `; ${manifest.contextLength} tokens of context`;
-  const notes = [facts.choice, facts.rounding].filter((note) => note !== undefined);
+  const notes = [facts.choice, facts.ignored, facts.rounding].filter((note) => note !== undefined);
   const smaller = describeSmaller(facts);
   const memory = [`memory: ${describeMemory(facts)}`, ...(smaller === null ? [] : [smaller])];
   return [`${manifest.id}: ${facts.summary}${context}`, ...notes, ...memory];
@@ -50,8 +50,10 @@ function describeMemory(facts: DraftFacts): string {
     ['cacheCopies', 'for copies of those that end'],
     ['prefill', 'while prompts are computed'],
     ['logits', 'for scores of tokens'],
+    ['image', 'while an image is read'],
   ];
-  const counted = parts.filter(([part]) => part !== 'states' || memory.states > 0);
+  const optional: readonly (keyof DecoderMemory)[] = ['states', 'image'];
+  const counted = parts.filter(([part]) => !optional.includes(part) || memory[part] > 0);
   const terms = counted.map(([part, text]) => `${formatBytes(memory[part])} ${text}`).join(', ');
   return `${formatBytes(leastBytes(facts))} with one request, up to ${formatBytes(peakBytes(memory))}: ${terms}`;
 }

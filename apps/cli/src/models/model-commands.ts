@@ -77,6 +77,7 @@ function addWeightCommands(models: Command, context: CliContext): void {
       'load an installed model in a host of its own and run a prompt, an image, a recording, some music or a video',
     )
     .option('--prompt <text>', 'prompt to run', 'Once upon a time')
+    .option('--image <file>', 'image that a model of vision reads before the prompt')
     .option('--audio <file>', 'recording of at most 30 s for a transcription model')
     .option('--output <file>', 'output file of generated media; default: <id>.png or <id>.wav in this folder')
     .option('--perplexity', 'measure how well a text model predicts a text instead')
@@ -108,6 +109,7 @@ function addRegistryCommands(models: Command, context: CliContext): void {
     .option('--base <id>', 'of a LoRA adapter: the installed model that it changes; default: by its base’s name')
     .option('--context <tokens>', "of GGUF or safetensors: context length; default: the model's, at most 8192")
     .option('--purpose <purpose>', 'of a decoder: text, embedding or rerank; default: what its files say')
+    .option('--projector <file>', 'of GGUF: the part that reads images (mmproj), or none; default: the one beside it')
     .option('--pooling <way>', 'of an embedding model: mean, cls, last or max; default: what its files say')
     .option('--pool <pool>', 'pool whose workers serve it; default: the one of npm start, if that runs here')
     .option('--register', 'only register it')

@@ -36,7 +36,7 @@ export function matchesWords(model: SearchedModel, words: readonly string[]): bo
 const pagesOfKinds = [
   {
     words: ['vision', 'vlm', 'vl', 'multimodal'],
-    text: 'Models that read images in chats are added from their ONNX exports: docs/guides/vision.md.',
+    text: 'Models that read images in chats are added from safetensors or ONNX exports: docs/guides/vision.md.',
   },
   {
     words: ['music', 'musicgen'],

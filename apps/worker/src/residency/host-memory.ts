@@ -10,6 +10,9 @@ import {
 } from '#model-memory';
 import type { InstalledModel } from '../models-folder.js';
 
+/** Families whose graph may be one of our converters. */
+const decoderFamilies: ReadonlySet<string> = new Set(['decoder', 'vision-language']);
+
 const knownDecoders = new WeakMap<InstalledModel, Promise<DecoderSize | null>>();
 const knownFamilies = new WeakMap<InstalledModel, Promise<FamilySize>>();
 
@@ -17,7 +20,7 @@ const knownFamilies = new WeakMap<InstalledModel, Promise<FamilySize>>();
 export async function hostMemory(model: InstalledModel): Promise<HostMemory> {
   const { manifest, directory } = model;
   const { slots, contextLength, cacheTokens } = hostLoadOptions({ manifest, directory }, { providers: ['cpu'] });
-  const size = manifest.family === 'decoder' ? await decoderSizeOf(model) : null;
+  const size = decoderFamilies.has(manifest.family) ? await decoderSizeOf(model) : null;
   const longest = manifest.family === 'decoder' ? cacheTokens : contextLength;
   if (size === null) return familyHostMemory(await familySizeOf(model, longest), contextLength);
   const bytesOf = (requests: number, tokens: number) =>
@@ -30,7 +33,7 @@ function decoderSizeOf(model: InstalledModel): Promise<DecoderSize | null> {
   const before = knownDecoders.get(model);
   if (before !== undefined) return before;
   // Not the graph of a converter, or one of which the loader says what is wrong.
-  const size = readDecoderSize(model.directory, model.manifest.graphFile).catch(() => null);
+  const size = readDecoderSize(model.directory, model.manifest).catch(() => null);
   knownDecoders.set(model, size);
   return size;
 }

@@ -140,7 +140,11 @@ export class ImageReader {
       const features = await this.inTurn(() => this.featuresOf(image, layout, isWanted));
       const width = features.length / layout.tokens;
       for (const { start, length, offset } of runs) {
-        spans.push({ start, embeddings: features.subarray(offset * width, (offset + length) * width) });
+        spans.push({
+          start,
+          positions: length,
+          embeddings: features.subarray(offset * width, (offset + length) * width),
+        });
         for (let index = 0; index < length; index++) keys[start + index] = keyOf(image.hash, offset + index);
       }
     }

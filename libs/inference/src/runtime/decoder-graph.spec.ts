@@ -45,6 +45,9 @@ describe('inspectDecoderGraph', () => {
       hasLogSumExp: true,
       givesWanted: false,
       takesAdapters: false,
+      mediaWidth: null,
+      takesPositions: false,
+      seesWholeImages: false,
       states: [],
     });
   });

@@ -52,6 +52,12 @@ export interface SplitGraph extends DecoderGraphBase {
   takesAdapters: boolean;
   /** States of layers that do not attend; empty if every layer does. */
   states: StateNames[];
+  /** Values of a position of an image; null: the graph takes tokens only. */
+  mediaWidth: number | null;
+  /** Takes the positions of tokens in time, height and width. */
+  takesPositions: boolean;
+  /** Positions of an image see each other, so they must be computed in one run. */
+  seesWholeImages: boolean;
 }
 
 /**
@@ -80,6 +86,9 @@ export interface DeviceGraph extends DecoderGraphBase, Pick<SplitGraph, SplitOut
 type SplitOutputs = 'topSize' | 'hasLogSumExp' | 'givesWanted' | 'takesAdapters';
 
 export type DecoderGraph = SplitGraph | ConcatGraph | DeviceGraph;
+
+const splitInputs = ['input_ids', 'past_lens', 'last_index', 'wanted_ids', 'window_starts', 'adapter_ids'];
+const mediaInputs = ['media', 'media_places', 'media_groups', 'rotary_positions'];
 
 const statePattern = /^past_states\.(\d+\.\w+)$/;
 
@@ -117,7 +126,7 @@ function splitGraph(
   outputs: Descriptions,
 ): SplitGraph {
   const takesStarts = inputs.has('window_starts');
-  const known = new Set(['input_ids', 'past_lens', 'last_index', 'wanted_ids', 'window_starts', 'adapter_ids']);
+  const known = new Set([...splitInputs, ...mediaInputs]);
   const states = stateInputs(inputs, outputs);
   for (const { past } of states) known.add(past);
   refuseUnknownInputs(inputs, known);
@@ -129,6 +138,9 @@ function splitGraph(
     caches: pasts.map((past) => ({ past: past.name, present: null, ...(takesStarts && windowOf(past)) })),
     ...splitOutputs(inputs, outputs),
     states,
+    mediaWidth: mediaWidthOf(inputs),
+    takesPositions: inputs.has('rotary_positions'),
+    seesWholeImages: inputs.has('media_groups'),
   };
 }
 
@@ -152,6 +164,14 @@ function deviceGraph(
   const known = new Set(['input_ids', 'last_index', 'wanted_ids', 'adapter_ids', 'seqlens_k', 'total_length']);
   refuseUnknownInputs(inputs, known);
   return { ...base, kind: 'device', caches: presentsOf(pasts, outputs), ...splitOutputs(inputs, outputs) };
+}
+
+/** Images come in beside the tokens, so that text needs no other graph. */
+function mediaWidthOf(inputs: Descriptions): number | null {
+  const media = inputs.get('media');
+  if (media === undefined) return null;
+  for (const name of mediaInputs.slice(0, 2)) if (!inputs.has(name)) throw unfit(`it has no input \`${name}\``);
+  return fixedSize(media.shape[1], undefined, 'hidden_size');
 }
 
 function concatGraph(

@@ -10,6 +10,7 @@ import type { CacheRow, DecodePart, Decoder, LogitsNeeded } from './decoder.js';
 import { MaskAllowance } from './mask-allowance.js';
 import { defaultChunkTokens } from './open-decoder.js';
 import { PrefillPlanner, waitsForOlder } from './prefill-planner.js';
+import { wholeMediaStart } from './prompt-media.js';
 import {
   type FoundPrefix,
   type CachedPrefix,
@@ -206,8 +207,8 @@ export class BatchScheduler implements SequenceScheduler {
     const chosen = this.planner.choose(this.prefilling.filter((sequence) => sequence.hasStarted));
     if (chosen.length === 0) return;
     const parts = chosen.flatMap((sequence) => {
-      const take = Math.min(sequence.remainingPrompt, this.chunkTokens);
       const { promptIds, media } = sequence.request;
+      const take = sequence.nextPiece(this.chunkTokens, this.decoder);
       const tokenIds = promptIds.subarray(sequence.prefilled, sequence.prefilled + take);
       return sequence.row ? [{ row: sequence.row, tokenIds, media, final: take === sequence.remainingPrompt }] : [];
     });
@@ -334,8 +335,10 @@ export class BatchScheduler implements SequenceScheduler {
     return longestPrefix({ keys, scope }, candidates, this.ruleFor(sequence));
   }
 
-  private ruleFor({ isRepeatable }: RunningSequence): ReuseRule {
-    return { grain: isRepeatable ? this.chunkTokens : this.decoder.prefixGrain, isExact: isRepeatable };
+  private ruleFor({ isRepeatable, request: { media } }: RunningSequence): ReuseRule {
+    const grain = isRepeatable ? this.chunkTokens : this.decoder.prefixGrain;
+    if (this.decoder.needsWholeMedia !== true) return { grain, isExact: isRepeatable };
+    return { grain, isExact: isRepeatable, align: (length) => wholeMediaStart(media?.spans ?? [], length) };
   }
 
   private finishPrompt(sequence: RunningSequence, batch: LogitsBatch, index: number): void {

@@ -51,6 +51,8 @@ export interface Decoder {
   readonly givesWanted: boolean;
   /** Maximum number of rows per `prefill` call. */
   readonly maxPrefillRows: number;
+  /** Positions of an image must be computed in one run, because they see each other; absent: false. */
+  readonly needsWholeMedia?: boolean;
   /** Lengths of a reusable prefix are multiples of this. */
   readonly prefixGrain: number;
   /** `adapter`: number of the adapter that computes the row; default 0, none. */

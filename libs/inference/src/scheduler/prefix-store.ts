@@ -28,6 +28,8 @@ export interface ReuseRule {
   grain: number;
   /** Requires values that equal a computation from scratch bit by bit. */
   isExact: boolean;
+  /** Returns the largest length up to this one at which a prompt may be cut; absent: any. */
+  align?: (length: number) => number;
 }
 
 /** Part of a prompt that a row already contains. */
@@ -110,7 +112,7 @@ export class PrefixStore {
 export function longestPrefix(
   { keys: prompt, scope }: { keys: Int32Array; scope: PrefixScope },
   entries: Iterable<CachedPrefix>,
-  { grain, isExact }: ReuseRule,
+  { grain, isExact, align = (length) => length }: ReuseRule,
 ): FoundPrefix | null {
   let found: FoundPrefix | null = null;
   for (const entry of entries) {
@@ -118,18 +120,25 @@ export function longestPrefix(
     // Decided before any token is compared: what another scope holds can change neither a count nor the time.
     const reusable = Math.min(exact, entry.row.reusableLength, sharedLength(scope, entry.scope));
     const shared = commonPrefix(prompt, entry.ids, Math.min(reusable, prompt.length - 1));
-    const length = copyableLength(entry.row, shared, grain);
+    const length = copyableLength(entry.row, shared, (most) => wholeLength(most, grain, align));
     if (length >= minimumReuse && length > (found?.length ?? 0)) found = { entry, length };
   }
   return found;
 }
 
-/** Returns the largest multiple of `grain` up to `wanted` that can be copied from the row. */
-function copyableLength(row: CacheRow, wanted: number, grain: number): number {
-  let length = wanted - (wanted % grain);
+/** Returns the largest length up to `wanted` that can be copied from the row and that `round` leaves as it is. */
+function copyableLength(row: CacheRow, wanted: number, round: (length: number) => number): number {
+  let length = round(wanted);
   for (let copyable = row.copyableLength(length); copyable < length; copyable = row.copyableLength(length)) {
-    length = copyable - (copyable % grain);
+    length = round(copyable);
   }
+  return length;
+}
+
+/** Returns the largest multiple of `grain` up to `wanted` at which a prompt may be cut. */
+function wholeLength(wanted: number, grain: number, align: (length: number) => number): number {
+  let length = wanted - (wanted % grain);
+  for (let aligned = align(length); aligned < length; aligned = align(length)) length = aligned - (aligned % grain);
   return length;
 }
 

@@ -1,3 +1,4 @@
+import { wholeMediaEnd } from './prompt-media.js';
 import { type GivenLogits, TokenSampler } from '../sampling/token-sampler.js';
 import type { CacheRow } from './decoder.js';
 import type { CachedPrefix, PrefixScope } from './prefix-store.js';
@@ -58,6 +59,14 @@ export class RunningSequence {
 
   get remainingPrompt(): number {
     return this.prefillLength - this.prefilled;
+  }
+
+  /** Returns how many tokens of the prompt are computed next: a chunk, or less or more where images must be whole. */
+  nextPiece(chunkTokens: number, { needsWholeMedia }: { needsWholeMedia?: boolean }): number {
+    const take = Math.min(this.remainingPrompt, chunkTokens);
+    if (needsWholeMedia !== true) return take;
+    const { media } = this.request;
+    return wholeMediaEnd(media?.spans ?? [], { start: this.prefilled, end: this.prefilled + take }) - this.prefilled;
   }
 
   /** Maximum positions of its cache; the last token is never fed back. */

@@ -29,6 +29,7 @@ export class SplitDecoder implements Decoder {
   readonly givesWanted: boolean;
   readonly maxPrefillRows = maxSharedRows;
   readonly prefixGrain = 1;
+  readonly needsWholeMedia: boolean;
 
   private batch: LayeredCache;
   private readonly members: SplitRow[] = [];
@@ -50,6 +51,7 @@ export class SplitDecoder implements Decoder {
     this.topSize = graph.topSize;
     this.hasLogSumExp = graph.hasLogSumExp;
     this.givesWanted = graph.givesWanted;
+    this.needsWholeMedia = graph.seesWholeImages;
     const windows = graph.caches.flatMap(({ window }) => window ?? []);
     this.window = windows.length === 0 ? null : { ...limits, size: Math.max(...windows) };
     const stateBytes = graph.states.reduce((sum, state) => sum + stateSize(state) * Float32Array.BYTES_PER_ELEMENT, 0);
@@ -101,6 +103,8 @@ export class SplitDecoder implements Decoder {
     if (parts.length > 1 && parts.some((part) => !part.final)) throw new RangeError('Only last parts may share a run.');
     const rows = parts.map((part) => ownRow(part.row));
     for (const row of rows) row.dropUnseen();
+    // A prefix of another prompt may have had other images.
+    parts.forEach(({ media }, index) => ((rows[index] as SplitRow).shift = media?.rotary?.shift ?? 0));
     const past = this.prefillPast(rows);
     const result = await this.runFresh(
       {
@@ -108,6 +112,7 @@ export class SplitDecoder implements Decoder {
         rows,
         past,
         rowIndexes: Int32Array.from(parts, (_, index) => index),
+        media: parts.map(({ media }) => media),
       },
       wanted,
     );

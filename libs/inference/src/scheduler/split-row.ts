@@ -32,6 +32,8 @@ export class SplitRow implements CacheRow, Span {
   tail: WindowPiece | null = null;
   /** Where the prompt ended; 0 before. The next turn of a chat has this much in common with it at least. */
   promptLength = 0;
+  /** Added to the index of every position after the prompt, where images shift positions. */
+  shift = 0;
   /** State of layers that do not attend; null without such layers or positions, and in rows that do not go on. */
   state: RowState | null = null;
   /** States at earlier positions, the shortest first. */

@@ -4,6 +4,8 @@ import type { GraphSession, GraphTensor } from '../runtime/graph-session.js';
 import type { LogitsBatch } from '../sampling/logits-batch.js';
 import type { LogitsNeeded } from './decoder.js';
 import type { FreshPositions } from './layered-cache.js';
+import { MediaFeeds } from './media-feeds.js';
+import type { PromptMedia } from './prompt-media.js';
 import type { PastStates, RowStates } from './row-states.js';
 import type { SplitRow } from './split-row.js';
 
@@ -15,6 +17,8 @@ export interface RunInput {
   past: GraphTensor[];
   /** Position of each part's row in the batch of this run. */
   rowIndexes: Int32Array;
+  /** What the prompt of each batch row holds beside text; absent: nothing. */
+  media?: readonly (PromptMedia | null | undefined)[];
   /** Tokens whose logits are returned, of each batch row; absent: of none. */
   wantedIds?: (readonly number[])[];
 }
@@ -35,6 +39,8 @@ export class SplitRunner {
   /** Freed by the next run: megabytes, at every step that fetches them. */
   private lastLogits: Float32Array | null = null;
   private readonly takesStarts: boolean;
+  /** Null for a graph that takes tokens only. */
+  private readonly media: MediaFeeds | null;
 
   constructor(
     private readonly session: GraphSession,
@@ -42,6 +48,9 @@ export class SplitRunner {
     private readonly states: RowStates,
   ) {
     this.takesStarts = graph.caches.some(({ window }) => window !== undefined);
+    const { mediaWidth, takesPositions, seesWholeImages: takesGroups } = graph;
+    this.media =
+      mediaWidth === null ? null : new MediaFeeds(session, { width: mediaWidth, takesPositions, takesGroups });
   }
 
   /** Computes the tokens of rows behind their past. */
@@ -98,6 +107,7 @@ export class SplitRunner {
         [batch],
       );
     }
+    if (this.media !== null) Object.assign(feeds, this.media.feeds(input, steps));
     if (this.graph.givesWanted) feeds['wanted_ids'] = this.wantedTensor(input.wantedIds ?? [], batch);
     this.graph.caches.forEach(({ past }, cache) => {
       const tensor = input.past[cache];

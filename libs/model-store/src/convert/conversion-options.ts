@@ -29,9 +29,10 @@ export function chooseLayout(options: ConversionOptions): ChosenLayout {
   const layout = chooseOption(options, 'layout', graphLayouts, 'split');
   return {
     emitDecoder: emitters[layout],
-    check: ({ mixers, latent, headSizes, sharedKeyValues }) => {
-      const isSplitOnly = mixers ?? latent ?? headSizes ?? sharedKeyValues;
+    check: ({ mixers, latent, headSizes, sharedKeyValues, media }) => {
+      const isSplitOnly = mixers ?? latent ?? headSizes ?? sharedKeyValues ?? media;
       if (layout === 'split' || isSplitOnly === undefined) return;
+      if (media) throw badOption('layout', 'must be `split` for a model that reads images');
       const reason = latent ? 'attend to latents' : mixers ? 'keep a state' : 'share keys and values';
       throw badOption('layout', `must be \`split\` for a model whose layers ${reason}`);
     },
@@ -62,6 +63,18 @@ export function integerOption(options: ConversionOptions, name: string): number 
   if (typeof given !== 'number' || !Number.isInteger(given) || given < 1)
     throw badOption(name, 'must be a whole number');
   return given;
+}
+
+export function flagOption(options: ConversionOptions, name: string): boolean {
+  const given = options[name] ?? false;
+  if (typeof given !== 'boolean') throw badOption(name, 'must be true or false');
+  return given;
+}
+
+export function textOption(options: ConversionOptions, name: string): string | undefined {
+  const given = options[name];
+  if (given === undefined || typeof given === 'string') return given;
+  throw badOption(name, 'must be a text');
 }
 
 export function refuseUnknownOptions(options: ConversionOptions, known: readonly string[]): void {

@@ -2,7 +2,7 @@
 const exportedFamilies = [
   { architectures: /^Whisper/, what: 'Whisper models' },
   {
-    architectures: /^(?:Idefics3|SmolVLM|Llava|Qwen2VL)ForConditionalGeneration$/,
+    architectures: /^LlavaForConditionalGeneration$/,
     what: 'this model that reads images',
   },
   { architectures: /^Musicgen/, what: 'MusicGen models' },

@@ -9,6 +9,7 @@ import {
   linearFormat,
   refuseUnknownOptions,
   stored,
+  textOption,
   weightFormats,
 } from './conversion-options.js';
 import { isGgufEncoder } from './bert/gguf-encoder.js';
@@ -30,6 +31,8 @@ import type { GgufHeader } from './gguf/gguf-types.js';
 import { readGgufTokenizer, type GgufTokenizer } from './gguf/gguf-tokenizer.js';
 import { groupShards } from './gguf/shard-names.js';
 import { InputFile } from './input-file.js';
+import { GgufVision } from './vision/gguf-vision.js';
+import { visionFile, visionFormat } from './vision/hub-vision.js';
 import { invalidFile } from './invalid-file.js';
 import { convertGgufEncoder } from './gguf-encoder.conversion.js';
 import { OutputFolder } from './output-folder.js';
@@ -44,24 +47,30 @@ import { poolingOptionNames, readPoolingOptions } from './sentence/pooling-optio
  * affect the probabilities directly; its default is `int8` if the others are `int4`. `blockSize` is 16, 32 (default), 64
  * or 128; blocks that are stored are kept from this size on. `layout` is `split` (default), or `concat` for other runtimes.
  * `contextLength` shortens the rotary tables, for models that support a longer context than needed. `purpose`,
- * `pooling`, `trueToken` and `falseToken` are those of safetensors. Encoders have no options.
+ * `pooling`, `trueToken` and `falseToken` are those of safetensors. `projector` names the file of the part that sees
+ * (mmproj), which becomes `vision_encoder.onnx`. Encoders have no options.
  */
 export async function convertGguf(request: ConversionRequest): Promise<ConversionResult> {
-  return await withGguf(request.inputFolder, async (opened) => {
+  const projectorName = textOption(request.options, 'projector');
+  return await withGguf(request.inputFolder, projectorName, async (opened, projector) => {
     if (isGgufEncoder(opened)) return convertGgufEncoder(request, opened);
-    return convertGgufDecoder(request, opened);
+    return convertGgufDecoder(request, opened, projector);
   });
 }
 
-async function convertGgufDecoder(request: ConversionRequest, { file, header }: OpenedGguf): Promise<ConversionResult> {
+async function convertGgufDecoder(
+  request: ConversionRequest,
+  { file, header }: OpenedGguf,
+  projector: OpenedGguf | null,
+): Promise<ConversionResult> {
   const { options } = request;
-  const names = ['weights', 'headWeights', 'blockSize', 'layout', 'contextLength', ...poolingOptionNames];
+  const names = ['weights', 'headWeights', 'blockSize', 'layout', 'contextLength', 'projector', ...poolingOptionNames];
   refuseUnknownOptions(options, names);
   const pooling = readPoolingOptions(options);
   const contextLength = integerOption(options, 'contextLength');
   const layout = chooseLayout(options);
   const output = new OutputFolder(request);
-  const source = ggufSource(file, header);
+  const { source, vision } = withImages({ file, header }, projector);
   const decoder = SourceDecoder.open(source, contextLength, pooling.purpose);
   layout.check(decoder.shape);
   checkContext(file.name, decoder.shape);
@@ -73,10 +82,22 @@ async function convertGgufDecoder(request: ConversionRequest, { file, header }: 
   const emit = (decoderOptions: DecoderOptions) =>
     pooled === null ? layout.emitDecoder(decoderOptions) : emitPooledDecoder(decoderOptions, pooled);
   await output.writing(async () => {
-    await writeTextFiles(output, decoder, tokenizer);
+    await writeTextFiles(output, decoder, { tokenizer, vision });
+    if (vision !== null) await output.writeGraph(vision.graph(visionFormat(formats.linear)), visionFile);
     await output.writeGraph(emit({ shape: decoder.shape, weights: decoder, ...formats }));
   });
   return { converter: `${converterVersions.gguf} ${name}${layout.suffix}`, files: output.files };
+}
+
+/** The decoder as a source, which takes images if there is a projector. */
+export function withImages({ file, header }: OpenedGguf, projector: OpenedGguf | null) {
+  const source = ggufSource(file, header);
+  if (projector === null) return { source, vision: null };
+  const { architecture, parameters } = source;
+  const tokens = new Set(new GgufMetadata(file.name, header.metadata).texts('tokenizer.ggml.tokens'));
+  const hiddenSize = parameters.size('embedding_length');
+  const vision = GgufVision.open(projector, { architecture, hiddenSize, hasToken: (text) => tokens.has(text) });
+  return { source: { ...source, images: vision.images }, vision };
 }
 
 type Formats = Pick<DecoderOptions, 'linear' | 'formatOf' | 'head' | 'embedding' | 'sharesTable'> & { name: string };
@@ -110,18 +131,31 @@ function readFormats(options: ConversionOptions, header: GgufHeader, decoder: So
   return { linear: { kind: 'float32' }, formatOf, head, embedding, sharesTable, name };
 }
 
-async function withGguf<Result>(folder: string, use: (opened: OpenedGguf) => Promise<Result>): Promise<Result> {
+async function withGguf<Result>(
+  folder: string,
+  projectorName: string | undefined,
+  use: (opened: OpenedGguf, projector: OpenedGguf | null) => Promise<Result>,
+): Promise<Result> {
   const files: InputFile[] = [];
+  const opened = async (name: string): Promise<InputFile> => {
+    const file = await InputFile.open(folder, name);
+    files.push(file);
+    return file;
+  };
   try {
-    for (const name of await ggufNames(folder)) files.push(await InputFile.open(folder, name));
-    return await use(await openGguf(files));
+    const shards: InputFile[] = [];
+    for (const name of await ggufNames(folder, projectorName)) shards.push(await opened(name));
+    const projector = projectorName === undefined ? null : await openGguf([await opened(projectorName)]);
+    return await use(await openGguf(shards), projector);
   } finally {
     for (const file of files) await file.close();
   }
 }
 
-async function ggufNames(folder: string): Promise<string[]> {
-  const [model, ...others] = groupShards(await readdir(folder));
+async function ggufNames(folder: string, projector: string | undefined): Promise<string[]> {
+  const names = await readdir(folder);
+  if (projector !== undefined && !names.includes(projector)) throw invalidFile(projector, 'it is missing');
+  const [model, ...others] = groupShards(names.filter((name) => name !== projector));
   const name = model?.files[0];
   if (name === undefined) throw invalidFile('model.gguf', 'it is missing');
   const more = others.flatMap(({ files }) => files);
@@ -130,11 +164,16 @@ async function ggufNames(folder: string): Promise<string[]> {
   return model?.files ?? [];
 }
 
-async function writeTextFiles(output: OutputFolder, decoder: SourceDecoder, tokenizer: GgufTokenizer): Promise<void> {
+async function writeTextFiles(
+  output: OutputFolder,
+  decoder: SourceDecoder,
+  { tokenizer, vision }: { tokenizer: GgufTokenizer; vision: GgufVision | null },
+): Promise<void> {
   const { modelType, className } = decoder.architecture;
   const { bosTokenId, eosTokenIds } = tokenizer;
   const config = configJson(decoder.shape, { modelType, architecture: className, bosTokenId, eosTokenIds });
-  await output.writeJson('config.json', config);
+  await output.writeJson('config.json', { ...config, ...vision?.config });
+  if (vision !== null) await output.writeJson('preprocessor_config.json', vision.preprocessor);
   await output.writeJson('generation_config.json', { bos_token_id: bosTokenId, eos_token_id: eosTokenIds });
   await output.writeJson('tokenizer.json', tokenizer.tokenizerJson);
   await output.writeJson('tokenizer_config.json', tokenizer.tokenizerConfig);

@@ -4,6 +4,7 @@ import {
   chooseLayout,
   chooseOption,
   defaultBlockSize,
+  flagOption,
   formatName,
   integerOption,
   linearFormat,
@@ -23,6 +24,7 @@ import { OutputFolder } from './output-folder.js';
 import { HubCheckpoint } from './safetensors/hub-checkpoint.js';
 import { filesBelowFolder, readJsonObject } from './safetensors/model-files.js';
 import { readEndTokens } from './safetensors/end-tokens.js';
+import { HubVision, processorFiles, visionFile, visionFormat } from './vision/hub-vision.js';
 import { openHubPoolingModel, type OpenedModel } from './sentence/hub-pooling-model.js';
 import { poolingOptionNames, readPoolingOptions } from './sentence/pooling-options.js';
 import { fitTokenizer } from './tokenizer/fit-tokenizer.js';
@@ -40,31 +42,37 @@ const textFiles = ['tokenizer_config.json', 'special_tokens_map.json', 'chat_tem
  * `float32` as of GGUF files. `headWeights` is the same for the output layer; its default is `int8` if the others are
  * `int4`. `blockSize`, `layout` and `contextLength` are those of GGUF files.
  *
+ * `images` (default false) adds the part of a model that sees as `vision_encoder.onnx`, and the decoder takes images.
+ *
  * `purpose` is `text` (default), `embedding` or `rerank`. `pooling` of an embedding model is `mean`, `cls`, `last` or
  * `max`; default: as `modules.json` says. `trueToken` and `falseToken` of a reranker are the tokens whose logits are
  * compared.
  */
 export async function convertSafetensors(request: ConversionRequest): Promise<ConversionResult> {
   const { options } = request;
-  const names = ['weights', 'headWeights', 'blockSize', 'layout', 'contextLength', ...poolingOptionNames];
+  const names = ['weights', 'headWeights', 'blockSize', 'layout', 'contextLength', 'images', ...poolingOptionNames];
   refuseUnknownOptions(options, names);
   const pooling = readPoolingOptions(options);
   const formats = readFormats(options);
   const contextLength = integerOption(options, 'contextLength');
   const layout = chooseLayout(options);
+  const readsImages = flagOption(options, 'images');
   const files = await filesBelowFolder(request.inputFolder);
   const output = new OutputFolder(request);
   const checkpoint = await HubCheckpoint.open(files, pooling.purpose);
   try {
-    const decoder = SourceDecoder.open(checkpoint.source, contextLength, pooling.purpose);
+    const vision = readsImages ? HubVision.open(checkpoint) : null;
+    const source = vision?.decoderSource ?? checkpoint.source;
+    const decoder = SourceDecoder.open(source, contextLength, pooling.purpose);
     layout.check(decoder.shape);
     checkContext('config.json', decoder.shape);
     if (formats.keepsPacked) await checkpoint.keepPacked();
     const opened = await openHubPoolingModel({ files, checkpoint, decoder }, pooling);
     try {
       await output.writing(async () => {
-        await writeTextFiles({ files, output, checkpoint, decoder }, pooling.purpose);
+        await writeTextFiles({ files, output, checkpoint, decoder, vision }, pooling.purpose);
         const { linear, head, embedding } = formats;
+        if (vision !== null) await output.writeGraph(vision.graph(visionFormat(linear)), visionFile);
         const formatOf = (layer: string) => (formats.isStored ? decoder.keptFormat(layer) : null) ?? linear;
         const { shape } = decoder;
         // Blocks hold rounded values here.
@@ -100,10 +108,11 @@ function readFormats(options: ConversionRequest['options']) {
 
 interface TextFiles extends OpenedModel {
   output: OutputFolder;
+  vision: HubVision | null;
 }
 
 async function writeTextFiles(
-  { files, output, checkpoint, decoder }: TextFiles,
+  { files, output, checkpoint, decoder, vision }: TextFiles,
   purpose: DecoderPurpose,
 ): Promise<void> {
   const published = await readJsonObject(files, tokenizerFile);
@@ -111,12 +120,11 @@ async function writeTextFiles(
   if (purpose === 'text') await checkHubTemplate(files);
   const { generation, bosTokenId, eosTokenIds } = await readEndTokens(files, [checkpoint.config, checkpoint.whole]);
   const { modelType, className } = decoder.architecture;
-  await output.writeJson(
-    'config.json',
-    configJson(decoder.shape, { modelType, architecture: className, bosTokenId, eosTokenIds }),
-  );
+  const config = configJson(decoder.shape, { modelType, architecture: className, bosTokenId, eosTokenIds });
+  await output.writeJson('config.json', { ...config, ...vision?.config });
   await output.writeJson('generation_config.json', { ...generation, eos_token_id: eosTokenIds });
   if (tokenizer === published) await output.copy(tokenizerFile);
   else await output.writeJson(tokenizerFile, tokenizer);
-  for (const name of textFiles) if (files.names.has(name)) await output.copy(name);
+  const copied = vision === null ? textFiles : [...textFiles, ...processorFiles];
+  for (const name of copied) if (files.names.has(name)) await output.copy(name);
 }

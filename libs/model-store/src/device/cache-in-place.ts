@@ -16,7 +16,7 @@ const lastKeys = 'seqlens_k';
 const totalLength = 'total_length';
 
 const pastKeyPattern = /^past_key_values\.(\d+)\.key$/;
-const otherPasts = /^(?:past_states\.|window_starts$)|\.latent$/;
+const otherPasts = /^(?:past_states\.|window_starts$|media$)|\.latent$/;
 
 /** One layer, as the split graph computes it. */
 interface Attention {
@@ -39,7 +39,7 @@ interface Attention {
  * `present.N.key|value` are the same tensor `[batch, kv_heads, capacity, head_dim]`. In place of `past_lens` it takes
  * `seqlens_k`, the last position of each row, and `total_length`, the length of the longest; `last_index` is `[batch, 1]`. Nothing
  * of it is computed beside a device. Returns false, and changes nothing, for attention that is not the plain one:
- * with windows, caps, sinks, latents or states.
+ * with windows, caps, sinks, latents or states. Neither is it for a model that reads images.
  */
 export async function writeCacheInPlace(graph: EditedGraph): Promise<boolean> {
   const inputs = [...graph.inputs.keys()];

@@ -26,7 +26,10 @@ async function bothSizes(gguf: Buffer, weights?: 'int4' | 'int8' | 'int8-channel
   await writeFile(join(inputFolder, 'model.gguf'), gguf);
   const { facts } = await draftManifest(`file:${inputFolder}`, {}, { weights });
   await convertModel({ kind: 'gguf', options: { ...(weights && { weights }) }, inputFolder, outputFolder });
-  return { promised: facts.decoder?.size as DecoderSize, found: await readDecoderSize(outputFolder, 'model.onnx') };
+  return {
+    promised: facts.decoder?.size as DecoderSize,
+    found: await readDecoderSize(outputFolder, { graphFile: 'model.onnx' }),
+  };
 }
 
 /** The same file with latents and heads of whole blocks of 32 values. Matrices have no content. */
@@ -129,13 +132,13 @@ describe('what the memory of a decoder depends on', () => {
     const folder = join(root, layout);
     await mkdir(folder);
     const { graphFile } = await buildTinyModel(folder, { layout });
-    expect(await readDecoderSize(folder, graphFile)).toBeNull();
+    expect(await readDecoderSize(folder, { graphFile })).toBeNull();
   });
 
   it('is unknown of other files', async () => {
     await writeFile(join(root, 'zeros.onnx'), Buffer.alloc(100_000));
-    expect(await readDecoderSize(root, 'zeros.onnx')).toBeNull();
+    expect(await readDecoderSize(root, { graphFile: 'zeros.onnx' })).toBeNull();
     await writeFile(join(root, 'text.onnx'), 'no graph');
-    expect(await readDecoderSize(root, 'text.onnx')).toBeNull();
+    expect(await readDecoderSize(root, { graphFile: 'text.onnx' })).toBeNull();
   });
 });

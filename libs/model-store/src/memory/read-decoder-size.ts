@@ -1,20 +1,43 @@
-import type { DecoderSize } from '#model-memory';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { DecoderSize, VisionSize } from '#model-memory';
+import type { ModelManifest } from '#model-registry/manifest';
+import { visionFile } from '../convert/vision/hub-vision.js';
 import { InputFile } from '../convert/input-file.js';
 import { decodeNode, type GraphNode, readOnnxModel, type StoredModel, type StoredTensor } from '../onnx/index.js';
+import { visionSizes } from './vision-sizes.js';
 import { addedBytesOf, bytesOfTensor, isMapped, tablesOf } from './graph-tables.js';
 
 /**
  * Reads from the graph of an installed decoder what its memory depends on. Null for a graph that no converter of this
  * project wrote in the layout `split`.
  */
-export async function readDecoderSize(folder: string, graphFile: string): Promise<DecoderSize | null> {
+export async function readDecoderSize(
+  folder: string,
+  { graphFile, familyOptions = {} }: Pick<ModelManifest, 'graphFile' | 'familyOptions'>,
+): Promise<DecoderSize | null> {
   const file = await InputFile.open(folder, graphFile);
   try {
     const model = await readOnnxModel(file, { allowsExternal: true });
-    return sizeOf(model, await Promise.all(model.nodes.map(decodeNode)));
+    const size = sizeOf(model, await Promise.all(model.nodes.map(decodeNode)));
+    const readsImages = model.inputs.some(({ name }) => name === 'media');
+    return size && readsImages ? { ...size, vision: await readVisionSize(folder, familyOptions) } : size;
   } catch (error) {
     if (error instanceof RangeError) return null;
     throw error;
+  } finally {
+    await file.close();
+  }
+}
+
+/** Reads the same of the graph that encodes images, and of `config.json`, which the converter wrote. */
+async function readVisionSize(folder: string, options: Record<string, unknown>): Promise<VisionSize> {
+  const file = await InputFile.open(folder, String(options['visionEncoder'] ?? visionFile));
+  try {
+    const { initializers, nodes } = await readOnnxModel(file, { allowsExternal: true });
+    const { weightsBytes } = weightsOf(initializers, await Promise.all(nodes.map(decodeNode)));
+    const config = JSON.parse(await readFile(join(folder, 'config.json'), 'utf8')) as Record<string, unknown>;
+    return { weightsBytes, ...visionSizes(config, options) };
   } finally {
     await file.close();
   }

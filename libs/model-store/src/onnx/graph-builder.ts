@@ -88,6 +88,11 @@ export class GraphBuilder {
     return this.constant('float32', value, (list) => bytesOf(Float32Array.from(list)));
   }
 
+  /** Adds a float32 constant of several values. */
+  floats(values: ArrayLike<number>, dimensions: number[]): ValueName {
+    return this.weight(this.freshName('constant'), 'float32', dimensions, () => bytesOf(Float32Array.from(values)));
+  }
+
   /** Adds a uint8 scalar constant. */
   byte(value: number): ValueName {
     return this.constant('uint8', value, (list) => Uint8Array.from(list));

@@ -1,6 +1,7 @@
 import { groupShards } from '../convert/gguf/shard-names.js';
 import { chooseHubGraph } from './hub-files.js';
 import { pullError } from './pull-error.js';
+import { lastPart } from './text-model-layout.js';
 
 const maxNamed = 12;
 /** Other runners of GGUF files take it where a repository has several quantizations. */
@@ -49,14 +50,21 @@ export function isGgufModel(path: string): boolean {
   return path.toLowerCase().endsWith('.gguf') && !isCompanion(path);
 }
 
+/** Returns the projectors of images or sound (mmproj) among the files. */
+export function projectorsAmong(paths: readonly string[]): string[] {
+  return paths.filter((path) => path.toLowerCase().endsWith('.gguf') && projectorPattern.test(lastPart(path)));
+}
+
+const projectorPattern = /(?:^|[-._])mmproj[-._]/i;
+
 /** Projectors of images and sound, and matrices for quantizing, which runners load beside a model. */
 function isCompanion(path: string): boolean {
-  return /^(?:mmproj|imatrix)|[-._]mmproj[-._]|[-._]imatrix[-._]/i.test(path.slice(path.lastIndexOf('/') + 1));
+  return /^(?:mmproj|imatrix)|[-._]mmproj[-._]|[-._]imatrix[-._]/i.test(lastPart(path));
 }
 
 function companionError(where: string, file: string): Error {
   return pullError(
-    `${where}: ${file} belongs beside a model and is none. Add the language model's own GGUF file; images in chats need a vision-language model (docs/guides/vision.md).`,
+    `${where}: ${file} belongs beside a model and is none. Add the language model's own GGUF file, with --projector if this one is elsewhere (docs/guides/vision.md).`,
   );
 }
 

@@ -6,9 +6,16 @@ import { parseShardName } from '../convert/gguf/shard-names.js';
 import { InputFile } from '../convert/input-file.js';
 import { filesBelowFolder, filesOfFolder, type ModelFiles } from '../convert/safetensors/model-files.js';
 import { describeAdapter, holdsAdapter, isAdapterFile } from './adapter-description.js';
-import { chooseGguf, type ChosenGguf } from './choose-gguf.js';
+import { chooseGguf, type ChosenGguf, isGgufModel, projectorsAmong } from './choose-gguf.js';
 import { describeGgufContent, titleOf } from './gguf-encoder-description.js';
 import { describeExport, type ExportedModel } from './exported-model.js';
+import {
+  chooseProjector,
+  describeWithProjector,
+  type FoundProjector,
+  projectorFile,
+  projectorMembers,
+} from './projector.js';
 import { describePipeline } from './pipeline-model.js';
 import {
   convertedEncoder,
@@ -100,26 +107,50 @@ async function describeBlob({ path, name }: LocalPlace, choice: PoolingChoice): 
 async function describeGgufFile(path: string, choice: PoolingChoice): Promise<SourceDescription> {
   const folder = dirname(path);
   const file = basename(path);
-  const paths = parseShardName(file) === null ? [file] : await readdir(folder);
+  const all = await readdir(folder);
+  const paths = parseShardName(file) === null ? [file] : all;
   const chosen = chooseGguf(paths, { where: folder, file }) ?? { files: [file], others: [] };
-  return describeGgufFiles(folder, chosen, choice);
+  // Beside several models, nothing says whose it is.
+  const isLone = all.filter((name) => isGgufModel(name) && !chosen.files.includes(name)).length === 0;
+  return describeGgufFiles(folder, { ...chosen, projectors: isLone ? projectorsAmong(all) : [] }, choice);
+}
+
+/** The projector of the folder, or the named one, which may be anywhere. */
+async function findProjector(
+  folder: string,
+  projectors: readonly string[],
+  { projector: wanted }: PoolingChoice,
+): Promise<FoundProjector | null> {
+  const isNamed = wanted !== undefined && wanted !== 'none';
+  const name = isNamed ? wanted : chooseProjector(projectors, { where: folder, wanted });
+  if (name === null) return null;
+  const path = isNamed && !existsSync(join(folder, name)) ? resolve(name) : join(folder, name);
+  const { size } = await stat(path).catch(() => {
+    throw pullError(`There is no file ${name}, which --projector names.`);
+  });
+  return {
+    isNamed,
+    source: { uri: `file:${path}`, files: [{ path: basename(path), as: projectorFile, bytes: size }] },
+    open: () => InputFile.open(dirname(path), basename(path)),
+  };
 }
 
 async function describeGgufFiles(
   folder: string,
-  { files: names, others }: ChosenGguf,
+  { files: names, others, projectors }: ChosenGguf & { projectors: readonly string[] },
   choice: PoolingChoice,
 ): Promise<SourceDescription> {
   const files: InputFile[] = [];
   try {
     for (const name of names) files.push(await InputFile.open(folder, name));
-    const content = await describeGgufContent(files, choice);
+    const described = await describeWithProjector(files, choice, await findProjector(folder, projectors, choice));
     const [first = ''] = names;
     const source = {
       uri: `file:${names.length === 1 ? join(folder, first) : folder}`,
       files: files.map(({ name, bytes }) => ({ path: name, bytes })),
     };
-    return { ...content, source, name: withoutEnding(basename(first)), others };
+    const name = withoutEnding(basename(first));
+    return { ...described.content, ...projectorMembers(described), source, name, others };
   } finally {
     for (const file of files) await file.close();
   }
@@ -136,7 +167,12 @@ async function describeFolder(
   if (gguf !== null) {
     const inner = dirname(gguf.files[0] ?? '');
     const names = gguf.files.map((path) => basename(path));
-    return describeGgufFiles(join(folder, inner), { ...gguf, files: names }, choice);
+    const beside = paths.filter((path) => dirname(path) === inner).map((path) => basename(path));
+    return describeGgufFiles(
+      join(folder, inner),
+      { ...gguf, files: names, projectors: projectorsAmong(beside) },
+      choice,
+    );
   }
   if (holdsAdapter(paths)) return describeAdapterFolder(folder);
   const pipeline = await describePipeline(files, where);

@@ -19,6 +19,13 @@ import { readNpmOptions } from './npm-settings.js';
 import type { NpmPackage } from './npm.source.js';
 import { describePipeline } from './pipeline-model.js';
 import { describeSentence, type PoolingChoice } from './pooling-model.js';
+import {
+  chooseProjector,
+  describeWithProjector,
+  type FoundProjector,
+  projectorFile,
+  projectorMembers,
+} from './projector.js';
 import { checkpointFiles, describeSafetensors, holdsCheckpoint } from './safetensors-description.js';
 import { pullError } from './pull-error.js';
 import type { GgufEncoderSource, GgufSourceDescription, SourceDescription } from './source-description.js';
@@ -74,7 +81,7 @@ async function describeHub(
   const found = chooseGguf(paths, { where: `hf:${name}`, file });
   if (found !== null) {
     const wanted = found.files.map((path) => ({ path }));
-    const described = await describeHubGguf(pinned, selectHubFiles(wanted, entries, name), request);
+    const described = await describeHubGguf(pinned, { files: selectHubFiles(wanted, entries, name), entries }, request);
     return { ...described, others: found.others };
   }
   if (holdsAdapter(paths)) return describeHubAdapter(pinned, entries, settings);
@@ -117,14 +124,32 @@ type AnyGgufSource = GgufSourceDescription | GgufEncoderSource;
 
 async function describeHubGguf(
   hub: HubRepository,
-  files: ManifestFile[],
+  { files, entries }: { files: ManifestFile[]; entries: ListFileEntry[] },
   { settings, choice }: SourceRequest,
 ): Promise<AnyGgufSource> {
   const path = files[0]?.path ?? '';
   const opened = files.map((file) => WebFile.open(hubFile(hub, file.path, settings), file.path));
-  const content = await describeGgufContent(await Promise.all(opened), choice);
-  const source = { uri: `hf:${hub.repository}@${hub.revision}`, files: files.map(inOneFolder) };
-  return { ...content, source, name: withoutEnding(lastPart(path)) };
+  const found = findHubProjector(hub, entries, { settings, choice });
+  const described = await describeWithProjector(await Promise.all(opened), choice, found);
+  const more = described.projector?.files ?? [];
+  const source = { uri: `hf:${hub.repository}@${hub.revision}`, files: [...files.map(inOneFolder), ...more] };
+  return { ...described.content, ...projectorMembers(described), source, name: withoutEnding(lastPart(path)) };
+}
+
+function findHubProjector(
+  hub: HubRepository,
+  entries: ListFileEntry[],
+  { settings, choice }: SourceRequest,
+): FoundProjector | null {
+  const paths = entries.map((entry) => entry.path);
+  const path = chooseProjector(paths, { where: `hf:${hub.repository}`, wanted: choice.projector });
+  if (path === null) return null;
+  const files = selectHubFiles([{ path }], entries, hub.repository);
+  return {
+    isNamed: choice.projector !== undefined,
+    files: files.map((file) => ({ ...file, as: projectorFile })),
+    open: () => WebFile.open(hubFile(hub, path, settings), path),
+  };
 }
 
 async function describeHubEncoder(

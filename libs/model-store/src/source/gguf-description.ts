@@ -5,6 +5,7 @@ import { cachingLayers, type DecoderShape, stateTensors } from '../convert/decod
 import type { LinearFormat } from '../convert/decoder/linear-layer.js';
 import { stretchedContext } from '../convert/decoder/read-rotary.js';
 import { canShareTable } from '../convert/decoder/shared-table.js';
+import { withImages } from '../convert/gguf.converter.js';
 import { SourceDecoder } from '../convert/decoder/source-decoder.js';
 import { GgufMetadata } from '../convert/gguf/gguf-metadata.js';
 import {
@@ -18,7 +19,6 @@ import {
   valuesOf,
 } from '../convert/gguf/gguf-precision.js';
 import type { OpenedGguf } from '../convert/gguf/gguf-shards.js';
-import { ggufSource } from '../convert/gguf/gguf-source.js';
 import { readGgufTokenizer } from '../convert/gguf/gguf-tokenizer.js';
 import type { GgufHeader, GgufType } from '../convert/gguf/gguf-types.js';
 import { describeGgufPoolingModel, type PoolingModelDescription, type PoolingChoice } from './pooling-model.js';
@@ -30,6 +30,15 @@ import {
   embeddingBytesPerValue,
   ownEmbeddingBytesPerValue,
 } from './converted-formats.js';
+
+/** What is known of the part that sees before a download. */
+export interface VisionDescription {
+  parameters: number;
+  /** Members of the installed `config.json` beside those of the decoder. */
+  config: Record<string, unknown>;
+  /** Content of `preprocessor_config.json` and `processor_config.json`, of which the second wins. */
+  preprocessor: Record<string, unknown>;
+}
 
 /** What a GGUF file holds, by its header. */
 export interface GgufDescription {
@@ -50,6 +59,8 @@ export interface GgufDescription {
   hasChatTemplate: boolean;
   /** Null for a model that writes text. */
   poolingModel: PoolingModelDescription | null;
+  /** The part that reads images; null without one that is converted. */
+  vision: VisionDescription | null;
   hiddenSize: number;
   /** Values of the widest layer, of one expert where there are experts. */
   innerSize: number;
@@ -78,8 +89,12 @@ export interface GgufDescription {
  * Describes a decoder by its header. Fails with `INVALID_MODEL` for what the converter would refuse too: another
  * architecture, missing or unknown tensors, unknown tokens.
  */
-export function describeGguf({ file, header }: OpenedGguf, choice: PoolingChoice = {}): GgufDescription {
-  const source = ggufSource(file, header);
+export function describeGguf(
+  { file, header }: OpenedGguf,
+  choice: PoolingChoice = {},
+  projector: OpenedGguf | null = null,
+): GgufDescription {
+  const { source, vision } = withImages({ file, header }, projector);
   const metadata = new GgufMetadata(file.name, header.metadata);
   const dimensions = header.tensors.get('dense_3.weight')?.dimensions[1] ?? null;
   const poolingModel = describeGgufPoolingModel(metadata, { choice, dimensions });
@@ -96,6 +111,7 @@ export function describeGguf({ file, header }: OpenedGguf, choice: PoolingChoice
     layerTypes: layerTypes(header),
     hasChatTemplate: metadata.has('tokenizer.chat_template'),
     poolingModel,
+    vision: vision && { parameters: vision.parameters, config: vision.config, preprocessor: vision.preprocessor },
     ...sizesOf(shape, parameters),
     maxContextLength: stretchedContext(source) ?? shape.contextLength,
   };

@@ -37,10 +37,15 @@ export function titleOf(content: GgufContent): string | null {
  * Describes a decoder or an encoder. Reads the header only, a few MB at the beginning of the file or of each shard. Fails
  * as `describeGguf` does.
  */
-export async function describeGgufContent(files: readonly ByteSource[], choice: PoolingChoice): Promise<GgufContent> {
+export async function describeGgufContent(
+  files: readonly ByteSource[],
+  choice: PoolingChoice,
+  projector?: ByteSource,
+): Promise<GgufContent> {
   const opened = await openGguf(files);
   if (isGgufEncoder(opened)) return { format: 'gguf-encoder', encoder: describeEncoder(opened, choice) };
-  return { format: 'gguf', gguf: describeGguf(opened, choice) };
+  const images = projector === undefined ? null : await openGguf([projector]);
+  return { format: 'gguf', gguf: describeGguf(opened, choice, images) };
 }
 
 function describeEncoder({ file, header }: OpenedGguf, choice: PoolingChoice): GgufEncoderDescription {

@@ -16,6 +16,8 @@ import { pullError } from './pull-error.js';
 export interface PoolingChoice {
   purpose?: DecoderPurpose;
   pooling?: SentencePooling;
+  /** The file of the part that sees beside a GGUF file; `none`: the model is one of text. */
+  projector?: string;
 }
 
 /** A model that writes no text: an embedding model, or a reranker. */

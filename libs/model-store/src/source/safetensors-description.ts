@@ -6,6 +6,8 @@ import { HubCheckpoint } from '../convert/safetensors/hub-checkpoint.js';
 import { type ModelFiles, readJsonObject } from '../convert/safetensors/model-files.js';
 import { weightFiles } from '../convert/safetensors/safetensors-weights.js';
 import { isSentenceFile } from '../convert/sentence/sentence-layout.js';
+import { hasImageSettings, HubVision, processorFiles, readProcessor } from '../convert/vision/hub-vision.js';
+import { HubVisionWeights } from '../convert/vision/vision-source.js';
 import { fitTokenizer } from '../convert/tokenizer/fit-tokenizer.js';
 import { countFormats } from './converted-formats.js';
 import { type GgufDescription, sizesOf } from './gguf-description.js';
@@ -25,9 +27,12 @@ const textPattern =
 /** The weights and texts that the conversion of a model reads. Shards have the names that the index gives them. */
 export async function checkpointFiles(
   files: ModelFiles,
-  { poolingModel }: Pick<SafetensorsDescription, 'poolingModel'>,
+  { poolingModel, vision }: Pick<SafetensorsDescription, 'poolingModel' | 'vision'>,
 ): Promise<string[]> {
-  const isRead = (path: string) => textPattern.test(path) || (poolingModel !== null && isSentenceFile(path));
+  const isRead = (path: string) =>
+    textPattern.test(path) ||
+    (vision !== null && processorFiles.includes(path)) ||
+    (poolingModel !== null && isSentenceFile(path));
   return [...[...files.names].filter(isRead), ...(await weightFiles(files))].sort();
 }
 
@@ -50,7 +55,9 @@ export async function describeSafetensors(
   const checkpoint = await HubCheckpoint.open(files, poolingModel?.purpose);
   try {
     const { config } = checkpoint;
-    const { shape } = SourceDecoder.open(checkpoint.source, undefined, poolingModel?.purpose);
+    const vision = poolingModel === null ? await findVision(files, checkpoint) : null;
+    const source = vision?.decoderSource ?? checkpoint.source;
+    const { shape } = SourceDecoder.open(source, undefined, poolingModel?.purpose);
     fitTokenizer(await readJsonObject(files, tokenizerFile), shape.vocabularySize);
     const stored = checkpoint.stored();
     const sizes = sizesOf(shape, stored.parameters);
@@ -74,6 +81,11 @@ export async function describeSafetensors(
       poolingModel,
       ...sizes,
       maxContextLength: stretchedContext(checkpoint.source) ?? shape.contextLength,
+      vision: vision && {
+        parameters: vision.parameters,
+        config: vision.config,
+        preprocessor: await readProcessor(files),
+      },
       generation: files.names.has(generationFile) ? await readJsonObject(files, generationFile) : {},
     };
   } finally {
@@ -82,6 +94,13 @@ export async function describeSafetensors(
 }
 
 const generationFile = 'generation_config.json';
+
+/** Without the settings of images, or without the weights of the part that sees, a model is one of text. */
+async function findVision(files: ModelFiles, checkpoint: HubCheckpoint): Promise<HubVision | null> {
+  const hasWeights = [...new HubVisionWeights(checkpoint.weights).names].length > 0;
+  if (!hasWeights || !(await hasImageSettings(files))) return null;
+  return HubVision.find(checkpoint);
+}
 
 function requireWholeModel({ names }: ModelFiles, where: string): void {
   if (!names.has('config.json')) throw pullError(`${where} holds safetensors without a config.json.`);

@@ -26,6 +26,10 @@ interface AnyDescription {
 export interface GgufSourceDescription extends AnyDescription {
   format: 'gguf';
   gguf: GgufDescription;
+  /** The part that sees is used, from a source of its own or from that of the model. */
+  projector?: { source?: ManifestSource };
+  /** Why a projector beside it is not used; absent: there is none. */
+  ignored?: string;
   /** Other GGUF models of the source, of which this one was chosen; absent: none. */
   others?: string[];
 }

@@ -17,6 +17,7 @@ export interface PreprocessorFile {
   image_std?: number[];
   rescale_factor?: number;
   image_seq_len?: number;
+  image_seq_length?: number;
   patch_size?: number;
   temporal_patch_size?: number;
   merge_size?: number;
@@ -24,6 +25,8 @@ export interface PreprocessorFile {
   max_pixels?: number;
   num_additional_image_tokens?: number;
   vision_feature_select_strategy?: string;
+  /** In processor_config.json of later libraries, in place of a file of its own. */
+  image_processor?: PreprocessorFile;
 }
 
 /** Members of config.json that are read here. */
@@ -33,8 +36,20 @@ export interface VisionLanguageConfig {
   image_token_index?: number;
   scale_factor?: number;
   vision_feature_select_strategy?: string;
-  vision_config?: { image_size?: number; patch_size?: number; spatial_merge_size?: number };
+  vision_config?: VisionConfig;
   text_config?: TextConfig;
+}
+
+export interface VisionConfig {
+  image_size?: number;
+  patch_size?: number;
+  spatial_merge_size?: number;
+  /** Rows of the learned table of places, which is a square. */
+  num_position_embeddings?: number;
+  /** Of an image, where all have as many. */
+  tokens?: number;
+  /** Side of a window in pixels. */
+  window_size?: number;
 }
 
 /** Older files name the members of the language model beside the others. */
@@ -57,8 +72,8 @@ export async function loadPreprocessor(directory: string): Promise<PreprocessorF
     readJsonIfPresent<PreprocessorFile>(join(directory, 'preprocessor_config.json')),
     readJsonIfPresent<PreprocessorFile>(join(directory, 'processor_config.json')),
   ]);
-  if (images === null) throw unfit('it has no preprocessor_config.json');
-  return { ...images, ...processor };
+  if (images === null && processor?.image_processor === undefined) throw unfit('it has no preprocessor_config.json');
+  return { ...images, ...processor?.image_processor, ...processor };
 }
 
 export function unfit(reason: string): PlatformError {

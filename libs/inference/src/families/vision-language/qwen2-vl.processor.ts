@@ -6,6 +6,7 @@ import { resample, type ResampleFilter } from '../../images/resample.js';
 import type { ImageLayout } from '../../text/index.js';
 import { clipNormals, filterOf, Normalizer, sideOf } from './preprocessor-config.js';
 import { imageTokenOf, type ProcessorFiles, requireWanted, type VisionProcessor } from './vision-processor.js';
+import { QwenVisionFeeds } from './qwen-vision-feeds.js';
 import type { VisionSession } from './vision-session.js';
 
 interface PatchLayout extends ImageLayout {
@@ -19,7 +20,7 @@ const defaultMinPixels = 56 * 56;
 const defaultMaxPixels = 28 * 28 * 1_280;
 
 /**
- * Qwen2-VL: an image keeps its resolution within bounds. It is cut into patches, which the encoder gets in groups of
+ * Qwen2-VL and Qwen3-VL: an image keeps its resolution within bounds. It is cut into patches, which the encoder gets in groups of
  * `merge` by `merge`; a group is one token. The decoder counts positions in time, height and width.
  *
  * Source: `Qwen2VLImageProcessor` and `Qwen2VLProcessor` of transformers 4.57.
@@ -31,6 +32,7 @@ export class Qwen2VlProcessor implements VisionProcessor {
   readonly maxImageTokens: number;
   readonly maxFrameTokens: number;
   private readonly session: VisionSession;
+  private readonly feeds: QwenVisionFeeds;
   private readonly patch: number;
   private readonly merge: number;
   /** Frames of one group of patches in time; an image repeats itself. */
@@ -40,11 +42,12 @@ export class Qwen2VlProcessor implements VisionProcessor {
   private readonly normalizer: Normalizer;
 
   constructor(files: ProcessorFiles) {
-    const { preprocessor, session, limits } = files;
+    const { preprocessor, session, limits, config } = files;
     this.session = session;
     this.imageTokenId = imageTokenOf(files, this.placeholder);
-    this.patch = preprocessor.patch_size ?? 14;
+    this.patch = preprocessor.patch_size ?? config.vision_config?.patch_size ?? 14;
     this.merge = preprocessor.merge_size ?? 2;
+    this.feeds = new QwenVisionFeeds(session, { ...config.vision_config, patch: this.patch, merge: this.merge });
     this.moments = preprocessor.temporal_patch_size ?? 2;
     this.minPixels = preprocessor.min_pixels ?? sideOf(preprocessor.size, 'shortest_edge') ?? defaultMinPixels;
     const maxPixels = preprocessor.max_pixels ?? sideOf(preprocessor.size, 'longest_edge') ?? defaultMaxPixels;
@@ -69,20 +72,18 @@ export class Qwen2VlProcessor implements VisionProcessor {
   }
 
   async encode(
-    pixels: RgbPixels,
+    image: RgbPixels,
     { scaled, grid, tokens }: PatchLayout,
     isWanted: () => boolean,
   ): Promise<Float32Array> {
     const { session, merge, patch, moments, filter } = this;
-    const image = await inSlices(resample(pixels, { ...scaled, filter }));
+    const resized = await inSlices(resample(image, { ...scaled, filter }));
     requireWanted(isWanted);
     const count = tokens * merge ** 2;
-    const patches = this.patchesOf(this.normalizer.planes(image), scaled);
-    const feeds = {
-      pixel_values: session.floats('pixel_values', patches, [count, 3 * moments * patch ** 2]),
-      image_grid_thw: session.integers([1, grid.rows * merge, grid.columns * merge], [1, 3]),
-    };
-    return await session.run(feeds, tokens);
+    const patches = this.patchesOf(this.normalizer.planes(resized), scaled);
+    const pixels = session.floats('pixel_values', patches, [count, 3 * moments * patch ** 2]);
+    const patchGrid = { rows: grid.rows * merge, columns: grid.columns * merge };
+    return await session.run({ pixel_values: pixels, ...this.feeds.feeds(patchGrid) }, tokens);
   }
 
   async close(): Promise<void> {

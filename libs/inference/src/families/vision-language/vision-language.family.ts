@@ -13,6 +13,7 @@ import { openDecoder } from '../../scheduler/open-decoder.js';
 import { TokenEmbedder } from '../../scheduler/token-embedder.js';
 import { readJsonIfPresent } from '../../text/index.js';
 import { loadTextSide } from '../decoder/decoder.family.js';
+import { Gemma3Processor } from './gemma3.processor.js';
 import { Idefics3Processor } from './idefics3.processor.js';
 import { LlavaProcessor } from './llava.processor.js';
 import {
@@ -28,16 +29,20 @@ import { VisionSession } from './vision-session.js';
 
 /** Processors by `model_type` of config.json. */
 const processors: Partial<Record<string, new (files: ProcessorFiles) => VisionProcessor>> = {
+  gemma3: Gemma3Processor,
   idefics3: Idefics3Processor,
   smolvlm: Idefics3Processor,
   llava: LlavaProcessor,
   qwen2_vl: Qwen2VlProcessor,
+  qwen2_5_vl: Qwen2VlProcessor,
+  qwen3_vl: Qwen2VlProcessor,
 };
 
 /**
  * Models that read images, in the transformers.js layout: a vision encoder, an embedding of tokens and a decoder that
  * takes embeddings. `graphFile` names the decoder; the others lie beside it under the same suffix (`_q4`, `_fp16`), or
- * where the options `visionEncoder` and `embedTokens` say.
+ * where the options `visionEncoder` and `embedTokens` say. A decoder that this project converted takes tokens and images,
+ * and embeds tokens itself.
  */
 export const loadVisionLanguageFamily: EngineLoader = async (options, sink) => {
   const { directory, slots, spareSlots = 0 } = options;
@@ -47,12 +52,13 @@ export const loadVisionLanguageFamily: EngineLoader = async (options, sink) => {
     loadPreprocessor(directory),
   ]);
   const { decoder: decoderSession, embedding, vision } = await openSessions(options);
-  const files = { config: config ?? {}, preprocessor, tokenizer: text.tokenizer, session: new VisionSession(vision) };
-  const processor = newProcessor(files, options);
+  const session = new VisionSession(vision);
+  requireWidth(session, decoderSession);
+  const processor = newProcessor({ config: config ?? {}, preprocessor, tokenizer: text.tokenizer, session }, options);
   const decoder = openDecoder(decoderSession, {
     slots,
     hints: hintsOf(textConfigOf(config ?? {})),
-    embedder: new TokenEmbedder(embedding),
+    embedder: embedding === null ? undefined : new TokenEmbedder(embedding),
   });
   const batchInvariant = await isBatchInvariant(decoder);
   const contextLength = contextOf(options, text, textConfigOf(config ?? {}));
@@ -99,14 +105,23 @@ async function openSessions(options: HostLoadOptions) {
   const { graphFile, familyOptions } = options;
   const beside = (part: string): string => graphFile.replace(/decoder_model(?:_merged)?(?=[^/]*$)/, part);
   const { visionEncoder = beside('vision_encoder'), embedTokens = beside('embed_tokens') } = familyOptions;
-  if (visionEncoder === graphFile || embedTokens === graphFile) {
+  const decoder = await openSession(options, graphFile);
+  const embedsTokens = decoder.inputs.some(({ name }) => name === 'media');
+  if (visionEncoder === graphFile || (!embedsTokens && embedTokens === graphFile)) {
     throw unfit('graphFile is no decoder_model_merged, so visionEncoder and embedTokens must name the other graphs');
   }
   return {
-    decoder: await openSession(options, graphFile),
-    embedding: await openSession(options, String(embedTokens)),
+    decoder,
+    embedding: embedsTokens ? null : await openSession(options, String(embedTokens)),
     vision: await openSession(options, String(visionEncoder)),
   };
+}
+
+/** Two converted graphs belong together if one takes what the other returns. */
+function requireWidth({ width }: VisionSession, decoder: GraphSession): void {
+  const taken = decoder.inputs.find(({ name }) => name === 'media')?.shape[1];
+  if (typeof taken !== 'number' || width === null || width === taken) return;
+  throw unfit(`its vision encoder returns ${width} values for a token, and its decoder takes ${taken}`);
 }
 
 /** The three graphs take turns, so waiting threads must not spin. */

@@ -26,6 +26,16 @@ export class VisionSession {
     return this.session.tensor('int64', BigInt64Array.from(data, BigInt), dims);
   }
 
+  shortIntegers(data: Int32Array, dims: readonly number[]): GraphTensor {
+    return this.session.tensor('int32', data, dims);
+  }
+
+  /** Values of a token; null if the graph leaves that open. */
+  get width(): number | null {
+    const width = this.session.outputs[0]?.shape.at(-1);
+    return typeof width === 'number' ? width : null;
+  }
+
   /** Returns `[tokens, width]`. Rejects with `INFERENCE_FAILED` for another number of tokens. */
   async run(feeds: Record<string, GraphTensor>, tokens: number): Promise<Float32Array> {
     const output = this.session.outputs[0]?.name ?? 'image_features';

@@ -5,6 +5,9 @@ import { describe, expect, it } from 'vitest';
 import { GgufMetadata } from '../gguf/gguf-metadata.js';
 import { readGgufHeader } from '../gguf/gguf-reader.js';
 import { InputFile } from '../input-file.js';
+import { tinyVisionConfig, tinyVisionNames } from '#test/tiny-vision-models';
+import { findHubArchitecture } from '../safetensors/hub-architectures.js';
+import { HubConfig } from '../safetensors/hub-config.js';
 import { architectures } from './architectures.js';
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '../../../../..');
@@ -24,10 +27,15 @@ describe('architectures', () => {
   it('each have a model with known answers', async () => {
     const files = fixtures.flatMap((folder) => readdirSync(folder).map((name) => ({ folder, name })));
     const models = files.filter(({ name }) => name.endsWith('.gguf'));
-    const covered = await Promise.all(models.map(architectureOf));
+    const covered = await Promise.all([...models.map(architectureOf), ...tinyVisionNames.map(architectureOfVision)]);
     expect(Object.keys(architectures).filter((name) => !covered.includes(name))).toEqual([]);
   });
 });
+
+/** Models that read images are known as their authors publish them. */
+async function architectureOfVision(name: string): Promise<string> {
+  return findHubArchitecture(new HubConfig(await tinyVisionConfig(name))).architecture;
+}
 
 async function architectureOf({ folder, name }: { folder: string; name: string }): Promise<string> {
   const file = await InputFile.open(folder, name);

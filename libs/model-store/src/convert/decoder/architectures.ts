@@ -27,6 +27,13 @@ export interface Architecture {
   queryKeyNorm?: QueryKeyNorm;
   /** These norms follow the rotation. */
   normsRotated?: true;
+  /**
+   * Positions of images have three axes. Rotary pairs of one axis follow each other, or every third pair is of one until
+   * it has all of its own.
+   */
+  rotaryAxes?: 'sections' | 'interleaved';
+  /** Positions of one image see each other. */
+  seesWholeImages?: true;
   /** Embeddings are multiplied by the root of their size. */
   scaledEmbedding?: true;
   /** The file's `logit_scale` divides the logits; default: it multiplies them. */
@@ -157,11 +164,25 @@ export const architectures: Readonly<Record<string, Architecture>> = {
     className: 'Qwen2ForCausalLM',
     rotaryPairs: 'halves',
   },
+  qwen2vl: {
+    models: 'Qwen2-VL and Qwen2.5-VL',
+    modelType: 'qwen2_vl',
+    className: 'Qwen2VLForConditionalGeneration',
+    rotaryPairs: 'halves',
+    rotaryAxes: 'sections',
+  },
   qwen3: {
     models: 'Qwen 3',
     modelType: 'qwen3',
     className: 'Qwen3ForCausalLM',
     rotaryPairs: 'halves',
+  },
+  qwen3vl: {
+    models: 'Qwen3-VL (dense)',
+    modelType: 'qwen3_vl',
+    className: 'Qwen3VLForConditionalGeneration',
+    rotaryPairs: 'halves',
+    rotaryAxes: 'interleaved',
   },
   qwen3moe: {
     models: 'Qwen 3 with experts (30B-A3B, 235B-A22B)',
@@ -279,6 +300,7 @@ export const architectures: Readonly<Record<string, Architecture>> = {
     attentionScale: scaleOfLargest(62),
     wholeContextEvery: 6,
     windowRotary: { base: 10000 },
+    seesWholeImages: true,
   },
   gemma4: {
     models: 'Gemma 4 (E2B, E4B)',

@@ -21,6 +21,7 @@ import {
 } from './linear-layer.js';
 import { LayerInputs } from './layer-inputs.js';
 import { LatentLayers } from './latent-attention.js';
+import { AxisRotation, MediaInputs } from './media-inputs.js';
 import { type RotaryTables, RotaryTableSet } from './rotary-tables.js';
 import { emitMixer, type LayerStates } from './mixer.js';
 import { SharedTable } from './shared-table.js';
@@ -64,6 +65,8 @@ export class DecoderBody {
   private readonly tables: RotaryTableSet;
   private readonly sharedTable: SharedTable | null;
   private readonly latents: LatentLayers | null;
+  private readonly media: MediaInputs | null;
+  private readonly axisRotation: AxisRotation | null;
 
   constructor(
     name: string,
@@ -73,7 +76,10 @@ export class DecoderBody {
     this.type = options.linear.kind === 'float16' ? 'float16' : 'float32';
     this.tables = new RotaryTableSet(this.builder, this.type, options.shape.contextLength);
     this.sharedTable = options.sharesTable ? this.shareTable(options) : null;
-    this.latents = options.shape.latent ? new LatentLayers(this, options.shape.latent) : null;
+    const { latent, media } = options.shape;
+    this.latents = latent ? new LatentLayers(this, latent) : null;
+    this.media = media ? new MediaInputs(this.builder, options.shape, media) : null;
+    this.axisRotation = media?.rotaryAxes ? new AxisRotation(this.builder, media.rotaryAxes) : null;
   }
 
   /**
@@ -82,7 +88,8 @@ export class DecoderBody {
    */
   emitLayers(attention: Attention, states?: LayerStates): ValueName {
     const { shape } = this.options;
-    let residual = this.scaled(this.emitEmbedding(), shape.scales?.embedding);
+    const embedded = this.scaled(this.emitEmbedding(), shape.scales?.embedding);
+    let residual = this.media?.replace(embedded) ?? embedded;
     const inputs = shape.layerInputs ? new LayerInputs(this, residual, shape.layerInputs) : null;
     let normed = this.firstNorm(residual);
     for (let layer = 0; layer < shape.layers; layer++) {
@@ -109,6 +116,7 @@ export class DecoderBody {
         normed = this.normed(residual, isLast ? weightNames.finalNorm : weightNames.layer(layer + 1, 'attention_norm'));
         continue;
       }
+      residual = this.media?.addDeep(layer, residual) ?? residual;
       ({ sum: residual, normed } = this.addHalf(residual, delta, layer, 'feed_forward_post_norm', 'attention_norm'));
     }
     return normed;
@@ -181,7 +189,9 @@ export class DecoderBody {
     if (tables === null) return input;
     const rotary = this.windowOf(layer)?.rotary ?? this.options.shape.rotary;
     const headSize = headSizeOf(this.options.shape, layer);
-    return this.builder.contribNode('RotaryEmbedding', [input, positions, tables.cosines, tables.sines], {
+    const { cosines, sines } = this.axisRotation?.tables(tables) ?? tables;
+    const places = this.axisRotation?.places ?? positions;
+    return this.builder.contribNode('RotaryEmbedding', [input, places, cosines, sines], {
       num_heads: heads,
       interleaved: this.options.shape.rotary.interleaved ? 1 : 0,
       ...(rotary.dimensions < headSize ? { rotary_embedding_dim: rotary.dimensions } : {}),

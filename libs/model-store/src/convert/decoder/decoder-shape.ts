@@ -30,6 +30,8 @@ export interface DecoderShape {
   layerScale?: true;
   /** A layer is one half with one norm: a feed-forward where its mixer is `none`, otherwise without one (Nemotron-H). */
   oneHalf?: true;
+  /** The decoder reads images too; absent: tokens only. */
+  media?: MediaShape;
   feedForward: FeedForwardShape;
   /** Norm over queries and keys, before rotation unless `normsRotated` is set. */
   queryKeyNorm: QueryKeyNorm;
@@ -103,6 +105,16 @@ export interface AttentionShape {
   rotatedNorm?: true;
   /** Layers that do not rotate queries and keys. */
   unrotated?: readonly boolean[];
+}
+
+/** How images enter a decoder. */
+export interface MediaShape {
+  /** The first layers that add features of an image to their outputs (Qwen3-VL); absent: none. */
+  deepLayers?: number;
+  /** Axis of the positions that each rotary pair turns by: 0 time, 1 height, 2 width; absent: positions are indexes. */
+  rotaryAxes?: readonly number[];
+  /** Positions of one image see each other, whatever their order (Gemma 3). */
+  seesWholeImages?: true;
 }
 
 /**

@@ -16,6 +16,8 @@ export interface DecoderSource {
   readonly rotaryPairs?: RotaryPairs;
   /** Order of value heads that share a key head in layers of the kind `gated-delta`; absent: that of GGUF files. */
   readonly headOrder?: 'grouped' | 'tiled';
+  /** The graph takes images: how many of its first layers add features of them; absent: tokens only. */
+  readonly images?: { deepLayers: number };
 }
 
 /** Blocks of 8 bits that hold every value of a tensor. */

@@ -12,6 +12,7 @@ import {
 import type { DecoderSource } from './decoder-source.js';
 import { latentScale, readLatent } from './read-latent.js';
 import { countLayers, readMixers } from './read-mixers.js';
+import { readMedia } from './read-media.js';
 import { readRotary, stretchedContext } from './read-rotary.js';
 
 /** Settings that change results and that no architecture of the table computes with. */
@@ -67,6 +68,7 @@ export function readDecoderShape(
       layerInputs: { size: parameters.size('embedding_length_per_layer_input') },
     }),
     layerScale: has('blk.0.layer_output_scale.weight') ? true : undefined,
+    media: readMedia(source, architecture, rotary),
     feedForward,
     queryKeyNorm: has(`${attending}.attn_q_norm.weight`) ? (architecture.queryKeyNorm ?? 'head') : 'none',
     normsRotated: architecture.normsRotated,

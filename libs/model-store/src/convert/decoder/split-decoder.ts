@@ -233,7 +233,9 @@ class SplitDecoder implements LayerStates {
     const rowsOfNew = this.unsqueeze(steps, [1]);
     const columnsOfNew = this.unsqueeze(steps, [0]);
     let isPast = builder.node('Less', [columnsOfPast, pastColumn]);
+    const seesImages = this.body.options.shape.media?.seesWholeImages === true;
     let isCausal = builder.node('LessOrEqual', [columnsOfNew, rowsOfNew]);
+    if (seesImages) isCausal = builder.node('Or', [this.unsqueeze(isCausal, [0]), this.sameImage()]);
     if (window > 0) {
       const firstSeen = this.unsqueeze(this.body.lastHidden(this.positions, window), [2]);
       const isNear = builder.node('Greater', [this.unsqueeze(columnsOfPast, [1]), firstSeen]);
@@ -251,13 +253,21 @@ class SplitDecoder implements LayerStates {
       return builder.node('Expand', [this.unsqueeze(values, axes), shape]);
     };
     const past = spread(isPast, window > 0 ? [1] : [1, 2], capacity);
-    const parts = [past, spread(isCausal, isChunked ? [1] : [0, 1], sequence)];
+    const parts = [past, spread(isCausal, seesImages || isChunked ? [1] : [0, 1], sequence)];
     if (this.body.options.shape.attention?.sinks) {
       parts.push(builder.node('Expand', [builder.float(0), this.concat([batch, group, sequence, one], 0)]));
     }
     const joined = this.concat(parts, -1);
     const rows = builder.node('Mul', [sequence, group]);
     return builder.node('Reshape', [joined, this.concat([batch, one, rows, builder.integers([-1])], 0)]);
+  }
+
+  /** True where two new positions are of one image, `[batch, seq, seq]`. */
+  private sameImage(): ValueName {
+    const { builder } = this;
+    const rows = this.unsqueeze('media_groups', [2]);
+    const isSame = builder.node('Equal', [rows, this.unsqueeze('media_groups', [1])]);
+    return builder.node('And', [isSame, builder.node('GreaterOrEqual', [rows, builder.integers(0)])]);
   }
 
   private attend(layer: number, projections: Projections): ValueName {

@@ -49,6 +49,10 @@ npx sluice models check model.q4_k_m --perplexity --beside whole   # loss in nat
 A model in several files (\`model-00001-of-00003.gguf\`) is added by the name of any of them, of its folder, or of its file
 on the hub. Missing and mixed shards are refused by name. Fetch the shards of other web servers into a folder first.
 
+## Projectors
+
+A projector (\`mmproj\`) beside a decoder makes a model that [reads images](../guides/vision.md#gguf-files-with-a-projector).
+
 ## Tokenizers
 
 These kinds of tokenizers are read:

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { tinyDecoderConfig, tinyDecoderNames } from '#test/tiny-decoders';
+import { tinyVisionConfig, tinyVisionNames } from '#test/tiny-vision-models';
 import { findHubArchitecture, hubArchitectures } from './hub-architectures.js';
 import { decoderConfig } from './hub-checkpoint.js';
 import { HubConfig } from './hub-config.js';
@@ -22,7 +23,8 @@ describe('hubArchitectures', () => {
   });
 
   it('each have a model with known answers', async () => {
-    const configs = await Promise.all((await tinyDecoderNames()).map(tinyDecoderConfig));
+    const decoders = (await tinyDecoderNames()).map(tinyDecoderConfig);
+    const configs = await Promise.all([...decoders, ...tinyVisionNames.map(tinyVisionConfig)]);
     const covered = configs.map(({ architectures }) => String([architectures].flat()[0]));
     expect(Object.keys(hubArchitectures).filter((name) => !covered.includes(name))).toEqual([]);
   });

@@ -63,6 +63,8 @@ export interface HubArchitecture {
   groupedHeads?: true;
   /** The decoder is part of a model that sees; its settings are in this member. */
   inner?: string;
+  /** Files may have these settings beside the others instead. */
+  mayBeFlat?: true;
   /** Entries that replace this one by the `model_type` of `inner`. */
   byInnerType?: Readonly<Record<string, HubArchitecture>>;
   /** Tensors that the decoder does not need, such as layers that guess further tokens. */
@@ -127,6 +129,18 @@ const gemma3: HubArchitecture = {
   parameters: (config) => ({ ...softCaps(config), 'attention.scale': config.number('query_pre_attn_scalar') ** -0.5 }),
 };
 
+/** Idefics3 and SmolVLM, whose decoder is a Llama. */
+const idefics3: HubArchitecture = { architecture: 'llama', layer: plain, inner: 'text_config' };
+
+/** Qwen2-VL and Qwen2.5-VL. Published files have the settings of the decoder beside the others. */
+const qwen2vl: HubArchitecture = {
+  architecture: 'qwen2vl',
+  layer: plain,
+  inner: 'text_config',
+  mayBeFlat: true,
+  defaults: { ...wholeContext, rms_norm_eps: 1e-5, rope_theta: 1e6 },
+};
+
 const cohere: HubArchitecture = {
   architecture: 'command-r',
   layer: { ...attention, ...feedForward },
@@ -160,10 +174,18 @@ export const hubArchitectures: Readonly<Record<string, HubArchitecture>> = {
     parameters: (config) => ({ expert_used_count: config.size('num_experts_per_tok') }),
   },
   Qwen2ForCausalLM: { architecture: 'qwen2', layer: plain, defaults: wholeContext },
+  Qwen2VLForConditionalGeneration: qwen2vl,
+  Qwen2_5_VLForConditionalGeneration: qwen2vl,
   Qwen3ForCausalLM: {
     architecture: 'qwen3',
     layer: { ...plain, ...headNorms },
     defaults: { ...wholeContext, head_dim: 128 },
+  },
+  Qwen3VLForConditionalGeneration: {
+    architecture: 'qwen3vl',
+    layer: { ...plain, ...headNorms },
+    inner: 'text_config',
+    defaults: { head_dim: 128, rope_theta: 5e6 },
   },
   Qwen3MoeForCausalLM: {
     architecture: 'qwen3moe',
@@ -367,6 +389,8 @@ export const hubArchitectures: Readonly<Record<string, HubArchitecture>> = {
   Gemma3ForConditionalGeneration: { ...gemma3, inner: 'text_config' },
   Gemma4ForCausalLM: gemma4,
   Gemma4ForConditionalGeneration: { ...gemma4, inner: 'text_config' },
+  Idefics3ForConditionalGeneration: idefics3,
+  SmolVLMForConditionalGeneration: idefics3,
   Glm4ForCausalLM: {
     architecture: 'glm4',
     layer: {

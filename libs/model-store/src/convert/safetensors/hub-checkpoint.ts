@@ -16,7 +16,7 @@ import { SafetensorsWeights, type StoredTensor } from './safetensors-weights.js'
 import { activationTensors, findCodedWeight, weightForm } from './weight-forms.js';
 
 /** Prefixes of the modules of a decoder: with its output layer, without, and in a model that sees. */
-const prefixes = ['model.', '', 'language_model.model.', 'model.language_model.', 'backbone.'];
+const prefixes = ['model.', '', 'language_model.model.', 'model.language_model.', 'model.text_model.', 'backbone.'];
 const heads = ['lm_head', 'language_model.lm_head'];
 
 /** Modules outside the layers by their GGUF names. */
@@ -24,7 +24,7 @@ const outerModules: Readonly<Record<string, string>> = { token_embd: 'embed_toke
 
 /** Tensors that all who run the model compute, of the part that sees, or of layers that guess later tokens. */
 const uncountedTensors =
-  /(?:rotary_emb\.inv_freq|\.masked_bias)$|^(?:model\.)?(?:vision_tower|vision_model|visual|multi_modal_projector|audio_tower|embed_vision|embed_audio|mtp)\./;
+  /(?:rotary_emb\.inv_freq|\.masked_bias)$|^(?:model\.)?(?:vision_tower|vision_model|visual|multi_modal_projector|connector|audio_tower|embed_vision|embed_audio|mtp)\./;
 
 /** A decoder in the layout of the hubs: `config.json` and safetensors. */
 export class HubCheckpoint {
@@ -118,8 +118,12 @@ function constantTensor(values: Float32Array): SourceTensor {
 }
 
 /** The settings of the decoder, with those that files leave out. */
-export function decoderConfig(whole: HubConfig, { inner, defaults, otherNames }: HubArchitecture): HubConfig {
-  const found = inner === undefined ? whole : whole.object(inner);
+export function decoderConfig(
+  whole: HubConfig,
+  { inner, mayBeFlat, defaults, otherNames }: HubArchitecture,
+): HubConfig {
+  const nested = inner === undefined ? whole : whole.object(inner);
+  const found = nested ?? (mayBeFlat ? whole : null);
   if (found === null) throw invalidFile('config.json', `it has no ${inner}`);
   // Of a model that sees, the output layer may be described outside.
   const outer = inner !== undefined && whole.has('tie_word_embeddings') ? ['tie_word_embeddings'] : [];

@@ -43,6 +43,7 @@ export function readRotary(config: HubConfig, kind: RotaryKind): HubRotary {
     );
   }
   if (growth !== 0) parameters['attention.temperature_scale'] = growth;
+  if (scaling.has('mrope_section')) parameters['rope.dimension_sections'] = scaling.numbers('mrope_section');
   // Older files call it `type`.
   const name = scaling.text('rope_type', scaling.text('type', 'default'));
   const scale = Object.hasOwn(scalings, name) ? scalings[name] : undefined;
@@ -63,6 +64,8 @@ type Scaling = (input: ScalingInput) => Partial<HubRotary>;
 
 const scalings: Readonly<Record<string, Scaling>> = {
   default: () => ({}),
+  // The positions of images have several axes, which changes nothing for text.
+  mrope: () => ({}),
   dynamic: readDynamic,
   proportional: readProportional,
   linear: ({ scaling }) => ({

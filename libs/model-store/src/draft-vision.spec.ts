@@ -1,0 +1,113 @@
+import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { decoderMemory } from '#model-memory';
+import { copyTinyVision, tinyVisionConfig, tinyVisionNames } from '#test/tiny-vision-models';
+import { WeightsServer } from '#test/weights-server';
+import { convertModel } from './convert/index.js';
+import { draftManifest } from './draft-manifest.js';
+import { readDecoderSize } from './memory/index.js';
+
+let folder: string;
+let server: WeightsServer;
+
+beforeEach(async () => {
+  folder = join(await mkdtemp(join(tmpdir(), 'draft-vision-')), 'Tiny-VL-Instruct');
+  server = await WeightsServer.start();
+});
+afterEach(async () => {
+  await server.close();
+  await rm(join(folder, '..'), { recursive: true });
+});
+
+async function editConfig(edit: (config: Record<string, unknown>) => void): Promise<void> {
+  const path = join(folder, 'config.json');
+  const config = JSON.parse(await readFile(path, 'utf8')) as Record<string, unknown>;
+  edit(config);
+  await writeFile(path, JSON.stringify(config));
+}
+
+async function convert(options: Record<string, string | number | boolean> = { images: true }): Promise<string> {
+  const outputFolder = await mkdtemp(join(folder, '..', 'out-'));
+  await convertModel({ kind: 'safetensors', options, inputFolder: folder, outputFolder });
+  return outputFolder;
+}
+
+describe.each(tinyVisionNames)('the draft of a model that reads images: %s', (name) => {
+  beforeEach(() => copyTinyVision(name, folder));
+
+  it('names family, encoder and tokens of an image, and pulls the settings of images', async () => {
+    const { manifest, facts } = await draftManifest(`file:${folder}`, {});
+    expect(manifest).toMatchObject({
+      family: 'vision-language',
+      graphFile: 'model.onnx',
+      converter: { kind: 'safetensors', options: { weights: 'stored', contextLength: 512, images: true } },
+      capabilities: { supportsVision: true, supportsMultipleImages: true, supportsVideoInput: true },
+      familyOptions: { visionEncoder: 'vision_encoder.onnx', imageTokens: expect.any(Number) },
+      traits: { instruct: 20 },
+    });
+    expect(manifest.sources[0]?.files.map(({ path }) => path)).toContain('preprocessor_config.json');
+    expect(facts.summary).toContain(', reads images; served as float32');
+  });
+
+  it('estimates the files and the memory of the conversion', async () => {
+    const { manifest, facts } = await draftManifest(`file:${folder}`, {});
+    const installed = await convert(manifest.converter.options);
+    const names = ['model.onnx', 'vision_encoder.onnx'];
+    const sizes = await Promise.all(names.map(async (each) => (await stat(join(installed, each))).size));
+    const whole = sizes.reduce((sum, size) => sum + size, 0);
+    // The graphs themselves count in so small a model.
+    expect(whole - facts.weightsBytes).toBeGreaterThan(0);
+    expect(whole - facts.weightsBytes).toBeLessThan(80_000);
+    const found = await readDecoderSize(installed, manifest);
+    const drafted = facts.decoder?.size.vision;
+    expect(found?.vision).toMatchObject({ ...drafted, weightsBytes: expect.any(Number) });
+    const ratio = (found?.vision?.weightsBytes ?? 0) / (drafted?.weightsBytes ?? 0);
+    expect(Math.abs(ratio - 1)).toBeLessThan(0.02);
+    const use = { slots: 1, contextLength: 512, cacheTokens: 512 };
+    if (found === null) throw new Error('the graph is no decoder');
+    expect(decoderMemory(found, use).image).toBeGreaterThan(0);
+    expect(decoderMemory({ ...found, vision: undefined }, use).image).toBe(0);
+  });
+
+  it('reads configuration and headers of a repository only', async () => {
+    const files = await readdir(folder);
+    const contents = await Promise.all(files.map(async (each) => [each, await readFile(join(folder, each))] as const));
+    server.addRepository('team/Tiny-VL', 'c'.repeat(40), Object.fromEntries(contents));
+    const { manifest } = await draftManifest('hf:team/Tiny-VL', { hubEndpoint: server.url });
+    expect(manifest.family).toBe('vision-language');
+    const weights = `/team/Tiny-VL/resolve/${'c'.repeat(40)}/model.safetensors`;
+    const ranges = server.requestsOf(weights).map(({ range }) => range);
+    const length = Number((await readFile(join(folder, 'model.safetensors'))).readBigUInt64LE());
+    expect(ranges).toEqual(['bytes=0-0', 'bytes=0-7', `bytes=8-${7 + length}`]);
+  });
+
+  it('is a model of text without the settings of images', async () => {
+    await rm(join(folder, 'preprocessor_config.json'));
+    const { manifest } = await draftManifest(`file:${folder}`, {});
+    expect(manifest).toMatchObject({ family: 'decoder', converter: { options: { weights: 'stored' } } });
+    expect(manifest.converter.options).not.toHaveProperty('images');
+  });
+
+  it('is refused before a download if the encoder does not fit its settings', async () => {
+    await editConfig(({ vision_config: vision }) => {
+      const settings = vision as Record<string, number>;
+      const layers = settings['depth'] === undefined ? 'num_hidden_layers' : 'depth';
+      settings[layers] = (settings[layers] ?? 0) + 1;
+    });
+    await expect(draftManifest(`file:${folder}`, {})).rejects.toThrow(/it has no tensor \S*\d+\./);
+  });
+
+  it('takes no other layout of the cache', async () => {
+    const draft = convert({ images: true, layout: 'concat' });
+    await expect(draft).rejects.toMatchObject({ code: 'INVALID_MODEL', param: 'converter.options.layout' });
+  });
+});
+
+it('a model without a part that sees is not converted with images', async () => {
+  await copyTinyVision('qwen3-vl', folder);
+  await editConfig((config) => delete config['vision_config']);
+  await expect(convert()).rejects.toThrow(/no part that reads images/);
+  expect((await tinyVisionConfig('qwen3-vl'))['vision_config']).toBeDefined();
+});
