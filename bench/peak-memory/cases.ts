@@ -210,6 +210,8 @@ export const peakCases: readonly PeakCase[] = [
   reranking(64, 45),
   speech('kokoro-82m', 'af_sky', 200, 320),
   speech('kokoro-82m', 'af_sky', 1_000, 320),
+  speech('piper-en-us-joe', 'joe', 200, 240),
+  speech('piper-en-us-joe', 'joe', 1_000, 240),
   speech('tiny-tts', 'male', 200, 640),
   speech('tiny-tts', 'male', 1_000, 640),
   recognition('whisper-tiny', 75),

@@ -41,7 +41,7 @@ let platform: Platform;
 let client: OpenAI;
 
 beforeAll(async () => {
-  const ids = ['kokoro-82m', 'tiny-tts', 'whisper-tiny'];
+  const ids = ['kokoro-82m', 'piper-en-us-joe', 'tiny-tts', 'whisper-tiny'];
   const manifests = [];
   for (const id of ids) manifests.push((await installedWeights(id)).manifest);
   platform = await startPlatform({ engine: 'text', home: weightsHome, manifests });
@@ -99,6 +99,7 @@ describe('speech and back', () => {
   it.each([
     ['kokoro-82m', 'af_sky', sentences.filter((_, index) => index % (isFull ? 2 : 4) === 0), 0.15],
     ['kokoro-82m', 'bf_emma', sentences.slice(0, 6), 0.2],
+    ['piper-en-us-joe', 'joe', sentences.slice(0, 12), 0.2],
     ['tiny-tts', 'male', sentences.filter((_, index) => isFull || index % 2 === 1), 0.25],
   ])(
     'is understood when %s speaks as %s',

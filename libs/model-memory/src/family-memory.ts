@@ -46,6 +46,7 @@ const measuredWork: Readonly<Record<string, number>> = {
   modnet: 280,
   moonshine: 142,
   'nsfw-mobilenet': 75,
+  piper: 480,
   'pp-ocr': 282,
   'tiny-tts': 646,
   u2net: 245,

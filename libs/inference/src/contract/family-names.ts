@@ -12,6 +12,7 @@ export const familyNames = [
   'moonshine',
   'musicgen',
   'nsfw-mobilenet',
+  'piper',
   'pp-ocr',
   'rife',
   'stable-diffusion',

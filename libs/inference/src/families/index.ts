@@ -8,6 +8,7 @@ import { loadKokoroFamily } from './kokoro/kokoro.family.js';
 import { loadModnetFamily, loadU2netFamily } from './matting/matting.family.js';
 import { loadMiganFamily } from './migan/migan.family.js';
 import { loadNsfwMobilenetFamily } from './nsfw-mobilenet/nsfw-mobilenet.family.js';
+import { loadPiperFamily } from './piper/piper.family.js';
 import { loadPpOcrFamily } from './pp-ocr/pp-ocr.family.js';
 import { loadRifeFamily } from './rife/rife.family.js';
 import { loadStableDiffusionFamily } from './stable-diffusion/stable-diffusion.family.js';
@@ -30,6 +31,7 @@ export const families: Readonly<Record<FamilyName, EngineLoader>> = {
   migan: loadMiganFamily,
   modnet: loadModnetFamily,
   'nsfw-mobilenet': loadNsfwMobilenetFamily,
+  piper: loadPiperFamily,
   'pp-ocr': loadPpOcrFamily,
   rife: loadRifeFamily,
   'stable-diffusion': loadStableDiffusionFamily,
