@@ -139,20 +139,20 @@ const page = `<!doctype html>
  * A file of its own, so that the page's policy allows no inline script. Keys are forgotten when the page is closed. The
  * servers of the document are paths of the api, to which the page adds the prefix that a proxy publishes the api under.
  */
-const startScript = `const address = '${basePath.slice(1)}/openapi.json';
-const options = { dom_id: '#ui', deepLinking: true, validatorUrl: null };
-const prefix = new URL('.', location.href).pathname.slice(0, -1);
-if (prefix === '') SwaggerUIBundle({ ...options, url: address });
-else
-  fetch(address)
-    .then((response) => response.json())
-    .then((spec) => {
-      const operations = Object.values(spec.paths).flatMap((item) => Object.values(item));
-      for (const { servers = [] } of [spec, ...operations])
-        for (const server of servers) server.url = prefix + server.url;
-      SwaggerUIBundle({ ...options, spec });
-    })
-    .catch(() => SwaggerUIBundle({ ...options, url: address }));
+const startScript = `const prefix = new URL('.', location.href).pathname.slice(0, -1);
+SwaggerUIBundle({
+  url: '${basePath.slice(1)}/openapi.json',
+  dom_id: '#ui',
+  deepLinking: true,
+  validatorUrl: null,
+  requestInterceptor: (request) => {
+    if (request.loadSpec) return request;
+    const address = new URL(request.url, location.href);
+    address.pathname = prefix + address.pathname;
+    request.url = address.href;
+    return request;
+  },
+});
 `;
 
 /** Returns a function that calls `make` on first use and caches the result. */
