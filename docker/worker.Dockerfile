@@ -8,6 +8,7 @@ WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
 COPY apps/console/package.json apps/console/
 COPY examples/package.json examples/
+COPY tools/prisma-internals/package.json tools/prisma-internals/
 # No package needs its install scripts (package.json, allowScripts). The lockfile alone determines what is installed.
 RUN npm ci --ignore-scripts --no-audit --no-fund
 COPY . .

@@ -1,35 +1,58 @@
 import { spawnSync } from 'node:child_process';
-import { existsSync, statSync } from 'node:fs';
+import { existsSync, readFileSync, statSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-const root = dirname(dirname(fileURLToPath(import.meta.url)));
-const schema = join(root, 'prisma', 'schema.prisma');
-const generated = join(root, 'libs', 'platform', 'src', 'prisma', 'generated', 'client.ts');
+const self = fileURLToPath(import.meta.url);
+const root = dirname(dirname(self));
+const load = createRequire(import.meta.url);
 
-/** Generates the Prisma client from the schema if it is missing or older. Needs no network. */
-export function generatePrismaClient({ force = false } = {}) {
-  if (!force && existsSync(generated) && statSync(generated).mtimeMs >= statSync(schema).mtimeMs) return;
-  const cli = createRequire(import.meta.url).resolve('prisma/build/index.js');
-  const result = spawnSync(process.execPath, [cli, 'generate', '--no-hints'], {
-    cwd: root,
-    encoding: 'utf8',
-    env: {
-      ...process.env,
-      // Generating uses neither, but Prisma would download the first and refuse to start without the second.
-      PRISMA_SCHEMA_ENGINE_BINARY: process.execPath,
-      DATABASE_URL: process.env.DATABASE_URL ?? 'postgresql://unused',
-      PRISMA_HIDE_UPDATE_MESSAGE: '1',
-      CHECKPOINT_DISABLE: '1',
-    },
-  });
-  if (result.status !== 0) throw new Error(`prisma generate failed:\n${result.stdout ?? ''}${result.stderr ?? ''}`);
+const schemaIn = (folder) => join(folder, 'prisma', 'schema.prisma');
+const clientIn = (folder) => join(folder, 'libs', 'platform', 'src', 'prisma', 'generated');
+
+/**
+ * Generates the Prisma client from the schema if it is missing or older, in a process of its own. Needs no network. `folder`
+ * is another checkout, whose packages are those of this one.
+ */
+export function generatePrismaClient({ force = false, folder = root } = {}) {
+  const generated = join(clientIn(folder), 'client.ts');
+  if (!force && existsSync(generated) && statSync(generated).mtimeMs >= statSync(schemaIn(folder)).mtimeMs) return;
+  const result = spawnSync(process.execPath, [self, folder], { cwd: folder, encoding: 'utf8' });
+  if (result.status !== 0) throw new Error(`The Prisma client cannot be generated:\n${result.stderr ?? ''}`);
 }
 
-if (process.argv[1] === fileURLToPath(import.meta.url)) {
+/** Runs the generator of the Prisma client without Prisma's command line (docs/decisions/plain-start.md). */
+async function generate(folder) {
+  const { PrismaClientTsGenerator } = load('@prisma/client-generator-ts');
+  const { getDMMF } = load('@prisma/get-dmmf');
+  const { get_config: readConfig } = load('@prisma/prisma-schema-wasm');
+  const schemaPath = schemaIn(folder);
+  const datamodel = readFileSync(schemaPath, 'utf8');
+  const files = [[schemaPath, datamodel]];
+  const dmmf = getDMMF({ datamodel: files });
+  if (dmmf.error) throw dmmf.error;
+  const options = { prismaSchema: files, datasourceOverrides: {}, ignoreEnvVarErrors: true, env: {} };
+  const { config } = JSON.parse(readConfig(JSON.stringify(options)));
+  const [generator] = config.generators;
+  generator.output.value = clientIn(folder);
+  const client = new PrismaClientTsGenerator();
+  const { requiresEngineVersion: version } = await client.getManifest(generator);
+  await client.generate({
+    generator,
+    otherGenerators: [],
+    schemaPath,
+    datamodel,
+    dmmf,
+    datasources: config.datasources,
+    version,
+  });
+}
+
+if (process.argv[1] === self) {
   try {
-    generatePrismaClient({ force: process.argv.includes('--force') });
+    const [folder = root] = process.argv.slice(2).filter((word) => !word.startsWith('--'));
+    await generate(folder);
   } catch (error) {
     console.error(error instanceof Error ? error.message : error);
     process.exit(1);

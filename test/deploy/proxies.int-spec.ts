@@ -1,16 +1,9 @@
-import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
-import { readFileSync } from 'node:fs';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { createServer, type IncomingMessage, request, type Server, type ServerResponse } from 'node:http';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { endProcess } from '#test/end-process';
 import { freePort } from '#test/free-port';
+import { isInstalled, proxyConfigurations, ReverseProxy } from '#test/reverse-proxies';
 
 /* The configurations in deploy/proxies, each with its addresses replaced, in front of two replicas. */
-
-const folder = join(import.meta.dirname, '..', '..', 'deploy', 'proxies');
 
 /** Of both replicas, which have loopback addresses of their own. */
 interface Ports {
@@ -63,44 +56,6 @@ class Replica {
   }
 }
 
-interface Proxy {
-  name: string;
-  program: string;
-  /** Listens without TLS on `port`. */
-  configure(port: number, text: string, place: string): string;
-  run(file: string, place: string): string[];
-}
-
-const proxies: Proxy[] = [
-  {
-    name: 'nginx.conf',
-    program: 'nginx',
-    configure: (port, text, place) => {
-      const site = text
-        .replace('listen 443 ssl;', `listen 127.0.0.1:${port};`)
-        .replace(/^\s+ssl_certificate.*\n/gm, '');
-      const kinds = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'];
-      const temporary = kinds.map((kind) => `${kind}_temp_path ${place}/${kind};`).join('\n');
-      const main = `daemon off; pid ${place}/pid; error_log stderr crit;\nevents {}\n`;
-      return `${main}http {\naccess_log off;\n${temporary}\n${site}\n}\n`;
-    },
-    run: (file, place) => ['-c', file, '-p', place],
-  },
-  {
-    name: 'Caddyfile',
-    program: 'caddy',
-    configure: (port, text) =>
-      `{\n\tadmin off\n\tlog {\n\t\tlevel ERROR\n\t}\n}\n${text.replace('api.example.com {', `http://127.0.0.1:${port} {`)}`,
-    run: (file) => ['run', '--config', file, '--adapter', 'caddyfile'],
-  },
-  {
-    name: 'haproxy.cfg',
-    program: 'haproxy',
-    configure: (port, text) => text.replace('bind :443 ssl crt /etc/ssl/api.example.com.pem', `bind 127.0.0.1:${port}`),
-    run: (file) => ['-q', '-f', file, '-db'],
-  },
-];
-
 /** The published text with the addresses and ports of these replicas. */
 function withAddresses(text: string, { port, healthPort }: Ports): string {
   return text
@@ -130,43 +85,34 @@ function ask(port: number, path: string, options: { body?: Buffer; headers?: Rec
   });
 }
 
-const isInstalled = ({ program }: Proxy) => spawnSync('which', [program]).status === 0;
-
-describe.each(proxies.filter(isInstalled).map((proxy) => [proxy.name, proxy] as const))(
+describe.each(proxyConfigurations.filter(isInstalled).map((proxy) => [proxy.file, proxy] as const))(
   'deploy/proxies/%s',
-  (_name, proxy) => {
-    let place: string;
+  (_file, configuration) => {
+    const { prefix } = configuration;
     let replicas: [Replica, Replica];
-    let child: ChildProcess;
+    let proxy: ReverseProxy;
     let port: number;
 
     beforeAll(async () => {
-      place = await mkdtemp(join(tmpdir(), 'sluice-proxy-'));
       replicas = [new Replica('one', '127.0.0.11'), new Replica('two', '127.0.0.12')];
       const ports = { port: await freePort(), healthPort: await freePort() };
       for (const replica of replicas) await replica.start(ports);
-      port = await freePort();
-      const file = join(place, 'configuration');
-      const text = withAddresses(readFileSync(join(folder, proxy.name), 'utf8'), ports);
-      await writeFile(file, proxy.configure(port, text, place));
-      const env = { PATH: process.env['PATH'], HOME: place, XDG_DATA_HOME: place, XDG_CONFIG_HOME: place };
-      child = spawn(proxy.program, proxy.run(file, place), { env, stdio: ['ignore', 'ignore', 'inherit'] });
+      proxy = await ReverseProxy.start(configuration, (text) => withAddresses(text, ports));
+      port = proxy.port;
       await vi.waitFor(async () => {
-        if ((await ask(port, '/api/v1/models')).status !== 200) throw new Error('not yet');
+        if ((await ask(port, `${prefix}/api/v1/models`)).status !== 200) throw new Error('not yet');
       }, 30_000);
     });
 
     afterAll(async () => {
       for (const stream of replicas.flatMap(({ streams }) => streams)) stream.end();
-      // Each ends its own children.
-      await endProcess(child, 'SIGTERM');
+      await proxy?.stop();
       for (const replica of replicas) await replica.stop();
-      await rm(place, { recursive: true, force: true });
     });
 
     it('passes events on as they are written', async () => {
       const first = await new Promise<string>((resolve, reject) => {
-        const sent = request({ host: '127.0.0.1', port, path: '/api/v1/stream', agent: false }, (answer) => {
+        const sent = request({ host: '127.0.0.1', port, path: `${prefix}/api/v1/stream`, agent: false }, (answer) => {
           // The replica holds the rest back: a proxy that buffers would deliver nothing.
           answer.once('data', (chunk: Buffer) => {
             resolve(chunk.toString());
@@ -181,19 +127,19 @@ describe.each(proxies.filter(isInstalled).map((proxy) => [proxy.name, proxy] as 
 
     it('passes an upload on while it comes in, and large ones whole', async () => {
       const before = replicas[0].received + replicas[1].received;
-      const sent = request({ host: '127.0.0.1', port, path: '/api/v1/upload', method: 'POST', agent: false });
+      const sent = request({ host: '127.0.0.1', port, path: `${prefix}/api/v1/upload`, method: 'POST', agent: false });
       sent.on('error', () => undefined);
       sent.write(Buffer.alloc(1 << 20));
       await expect
         .poll(() => replicas[0].received + replicas[1].received - before, { timeout: 30_000 })
         .toBeGreaterThan(0);
       sent.destroy();
-      expect(await ask(port, '/api/v1/upload', { body: Buffer.alloc(79e6) })).toMatchObject({ status: 200 });
+      expect(await ask(port, `${prefix}/api/v1/upload`, { body: Buffer.alloc(79e6) })).toMatchObject({ status: 200 });
     });
 
     it('says whose request it is, whatever the client claims, and drops its trace', async () => {
       const headers = { 'x-forwarded-for': '203.0.113.7', traceparent: `00-${'a'.repeat(32)}-${'b'.repeat(16)}-01` };
-      await ask(port, '/api/v1/whoami', { headers });
+      await ask(port, `${prefix}/api/v1/whoami`, { headers });
       const [seen] = replicas.flatMap((replica) => replica.seen).filter(({ url }) => url === '/api/v1/whoami');
       expect(seen?.headers['x-forwarded-for']).toBe('127.0.0.1');
       expect(seen?.headers['traceparent']).toBeUndefined();
@@ -208,8 +154,13 @@ describe.each(proxies.filter(isInstalled).map((proxy) => [proxy.name, proxy] as 
         '/console/assets/index.js',
         '/console/session',
       ];
-      for (const path of pages) expect((await ask(port, path)).status, path).toBe(200);
-      for (const path of ['/metrics', '/health/ready', '/', '/apix', '/consoles'])
+      for (const path of pages) {
+        expect((await ask(port, `${prefix}${path}?a=%2F`)).status, path).toBe(200);
+        // The replica sees the address without the prefix.
+        expect(replicas.flatMap(({ seen }) => seen).map(({ url }) => url)).toContain(`${path}?a=%2F`);
+      }
+      const others = ['/metrics', '/health/ready', '/', '/apix', '/consoles'].map((path) => `${prefix}${path}`);
+      for (const path of [...others, ...(prefix === '' ? [] : ['/api/v1/models', `${prefix}x/api/v1/models`])])
         expect((await ask(port, path)).status, path).toBe(404);
     });
 
@@ -219,7 +170,7 @@ describe.each(proxies.filter(isInstalled).map((proxy) => [proxy.name, proxy] as 
       await expect
         .poll(
           async () => {
-            answers.push(await ask(port, '/api/v1/models'));
+            answers.push(await ask(port, `${prefix}/api/v1/models`));
             return answers.slice(-5).map(({ body }) => body);
           },
           { timeout: 60_000 },
@@ -230,6 +181,6 @@ describe.each(proxies.filter(isInstalled).map((proxy) => [proxy.name, proxy] as 
 );
 
 it('are all run where the machine has what CONTRIBUTING.md names', () => {
-  const missing = proxies.filter((proxy) => !isInstalled(proxy)).map(({ program }) => program);
+  const missing = proxyConfigurations.filter((proxy) => !isInstalled(proxy)).map(({ program }) => program);
   expect(process.env['CI'] === 'true' ? missing : []).toEqual([]);
 });

@@ -2,7 +2,7 @@ import { execFileSync, spawnSync } from 'node:child_process';
 import { readdirSync, symlinkSync } from 'node:fs';
 import { mkdir } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { fileURLToPath, pathToFileURL } from 'node:url';
 
 const root = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
 const git = (...words: string[]) => execFileSync('git', ['-C', root, ...words], { encoding: 'utf8' }).trim();
@@ -12,8 +12,9 @@ const build = `
   import { readdirSync } from 'node:fs';
   import { join } from 'node:path';
   const { openTranslator } = await import('./scripts/build.mjs');
-  const { generatePrismaClient } = await import('./scripts/generate-prisma.mjs');
-  generatePrismaClient({ force: true });
+  // Of this commit: the packages are too.
+  const { generatePrismaClient } = await import(process.argv[1]);
+  generatePrismaClient({ force: true, folder: process.cwd() });
   const translate = await openTranslator(process.cwd());
   for (const folder of ['libs', 'apps', 'test/harness']) {
     for (const entry of readdirSync(folder, { recursive: true, withFileTypes: true })) {
@@ -49,7 +50,8 @@ export async function buildCommit(commit: string, folder: string): Promise<strin
   const archive = execFileSync('git', ['-C', root, 'archive', commit], { maxBuffer: 1 << 30 });
   execFileSync('tar', ['x', '-C', folder], { input: archive });
   symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'));
-  const words = ['--input-type=module', '--eval', build];
+  const generator = pathToFileURL(join(root, 'scripts', 'generate-prisma.mjs')).href;
+  const words = ['--input-type=module', '--eval', build, generator];
   const { status, stderr } = spawnSync(process.execPath, words, { cwd: folder, encoding: 'utf8' });
   if (status !== 0) throw new Error(`${commit} does not build:\n${stderr}`);
   return join(folder, 'dist');

@@ -135,8 +135,24 @@ const page = `<!doctype html>
 </html>
 `;
 
-/** A file of its own, so that the page's policy allows no inline script. Keys are forgotten when the page is closed. */
-const startScript = `SwaggerUIBundle({ url: '${basePath.slice(1)}/openapi.json', dom_id: '#ui', deepLinking: true, validatorUrl: null });
+/**
+ * A file of its own, so that the page's policy allows no inline script. Keys are forgotten when the page is closed. The
+ * servers of the document are paths of the api, to which the page adds the prefix that a proxy publishes the api under.
+ */
+const startScript = `const prefix = new URL('.', location.href).pathname.slice(0, -1);
+SwaggerUIBundle({
+  url: '${basePath.slice(1)}/openapi.json',
+  dom_id: '#ui',
+  deepLinking: true,
+  validatorUrl: null,
+  requestInterceptor: (request) => {
+    if (request.loadSpec) return request;
+    const address = new URL(request.url, location.href);
+    address.pathname = prefix + address.pathname;
+    request.url = address.href;
+    return request;
+  },
+});
 `;
 
 /** Returns a function that calls `make` on first use and caches the result. */

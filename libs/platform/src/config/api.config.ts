@@ -406,10 +406,12 @@ export class ApiConfig extends LimitsConfig {
   }
 
   @TextVariable('SLUICE_PUBLIC_URL', {
-    about: 'Public address of the api, for download links; default: the host of the request.',
+    about:
+      'Public address of the api, with the path of a proxy if there is one; for download links. Default: the host of the request.',
     optional: true,
-    pattern: /^https?:\/\/[^/?#]+$/,
-    expected: 'an http or https origin such as https://api.example.org',
+    pattern: /^https?:\/\/[^/?#]+(?:\/[^/?#]+)*$/,
+    expected:
+      'an http or https address without a slash at its end, such as https://api.example.org or https://example.org/ai',
   })
   publicUrl?: string;
 

@@ -34,6 +34,16 @@ describe('parseConfig', () => {
     expect(config.queueUrl).toBe(complete.DATABASE_URL);
   });
 
+  it('takes a public address with a path, without a slash at its end', () => {
+    const publicUrl = (address: string) => problemsOf(ApiConfig, { ...complete, SLUICE_PUBLIC_URL: address });
+    for (const good of ['https://api.example.org', 'http://10.0.0.1:3000', 'https://example.org/ai/v2'])
+      expect(publicUrl(good), good).toEqual([]);
+    for (const bad of ['https://example.org/', 'https://example.org/ai/', 'https://example.org?a', 'example.org/ai'])
+      expect(publicUrl(bad), bad).toEqual([expect.stringContaining('SLUICE_PUBLIC_URL')]);
+    const { wallets } = parseConfig(ApiConfig, { ...complete, SLUICE_PUBLIC_URL: 'https://example.org/ai' });
+    expect(wallets.origins).toEqual(['https://example.org']);
+  });
+
   it('names every invalid variable with the expected value', () => {
     const problems = problemsOf(ApiConfig, { PORT: '80x', LOG_LEVEL: 'loud', SLUICE_SECRET_KEY: 'short' });
     expect(problems.sort()).toEqual([

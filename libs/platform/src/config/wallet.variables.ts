@@ -73,10 +73,11 @@ export const PublicOrigins = (): PropertyDecorator => Validate(AreOrigins);
 export function walletSettingsOf(variables: WalletVariables): WalletSettings {
   const { walletOrigins, walletEvmRpcUrl, publicUrl, port, paymentEvmNetwork, payments } = variables;
   const local = [`http://127.0.0.1:${port}`, `http://localhost:${port}`];
-  const usual = publicUrl === undefined ? local : [new URL(publicUrl).origin];
+  // An address that is none is reported by its own variable.
+  const published = publicUrl !== undefined && URL.canParse(publicUrl) ? [new URL(publicUrl).origin] : undefined;
   return {
     isOn: payments.networks.length > 0,
-    origins: walletOrigins.length > 0 ? walletOrigins : usual,
+    origins: walletOrigins.length > 0 ? walletOrigins : (published ?? local),
     chains: [...new Set([...defaultChains, ...payments.networks.map(({ network }) => network)])],
     rpcUrls: new Map(walletEvmRpcUrl === undefined ? [] : [[paymentEvmNetwork, walletEvmRpcUrl]]),
   };
