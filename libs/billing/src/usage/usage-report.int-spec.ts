@@ -14,7 +14,15 @@ import { UsageReportService } from './usage-report.service.js';
 
 const minuteMs = 60_000;
 const dayMs = 86_400_000;
-const zones = ['UTC', 'Pacific/Kiritimati', 'Etc/GMT+12', 'Asia/Kathmandu', 'America/New_York'];
+const zones = [
+  'UTC',
+  'Pacific/Kiritimati',
+  'Etc/GMT+12',
+  'Asia/Kathmandu',
+  'Australia/Lord_Howe',
+  'Pacific/Chatham',
+  'America/New_York',
+];
 const models = ['small', 'large'];
 const modalities = ['chat', 'image'];
 
@@ -229,6 +237,44 @@ describe('a usage report', () => {
     await checkReports();
   });
 
+  it('reads whole days from their sums', async () => {
+    const { rows } = await client.query<{ day: Date; nano: string }>(
+      'SELECT slot AS day, sum(amount_nano)::text AS nano FROM usage_days GROUP BY slot ORDER BY slot',
+    );
+    expect(rows.length).toBeGreaterThanOrEqual(3);
+    for (const { day, nano } of rows) {
+      expect(BigInt(nano)).toBe(await ledgerSum(day.getTime(), day.getTime() + dayMs));
+    }
+    await client.query('BEGIN');
+    await client.query('DELETE FROM usage_days');
+    const { rows: empty } = await client.query<{ nano: string }>(
+      `SELECT COALESCE(sum(amount_nano), 0)::text AS nano FROM usage_day_figures($1, $2, $3)`,
+      [account, rows[0]?.day, rows.at(-1)?.day],
+    );
+    await client.query('ROLLBACK');
+    expect(empty[0]?.nano).toBe('0');
+  });
+
+  it('is the same after an upgrade, which sums up what was folded before', async () => {
+    await client.query('TRUNCATE usage_slots, usage_days');
+    await client.query(`SELECT usage_sum_up('-infinity', through) FROM usage_folded`);
+    const { rows } = await client.query<{ count: number }>('SELECT count(*)::int AS count FROM usage_days');
+    expect(rows[0]?.count).toBeGreaterThanOrEqual(3);
+    await checkReports();
+  });
+
+  it('is the same while folding ends within a day, and goes on from there', async () => {
+    const middle = new Date(Math.floor(Date.now() / dayMs) * dayMs - 4.5 * dayMs + 45 * minuteMs);
+    await client.query('TRUNCATE usage_slots, usage_days, usage_charges, usage_requests');
+    await client.query(`UPDATE usage_folded SET through = '-infinity'`);
+    await client.query(`SELECT usage_fold(now() - $1::timestamptz, interval '1 year')`, [middle]);
+    const { rows } = await client.query<{ through: Date }>('SELECT through FROM usage_folded');
+    expect(rows[0]?.through).toEqual(middle);
+    await checkReports();
+    await foldAll();
+    await checkReports();
+  });
+
   it('can be narrowed to a key and a model', async () => {
     const [key = ''] = keys;
     const days = { startDate: '2020-01-01', endDate: '2020-01-01', timeZone: 'UTC' };
@@ -236,6 +282,7 @@ describe('a usage report', () => {
     const selection = { accountId: account, apiKeyId: key, modelId: 'small' };
     const { total } = await reports.report(selection, ofDays, 'type');
     expect(total).toEqual(expected(traffic.filter((request) => request.key === key && request.model === 'small')));
+    expect((await reports.report(selection, ofDays, 'day')).total).toEqual(total);
     expect((await reports.report(selection, days, 'day')).total.requests).toBe(0);
   });
 

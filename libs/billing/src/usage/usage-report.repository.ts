@@ -39,7 +39,7 @@ const workMemMb = 32;
 /** Sums of an account's usage in the days of a zone. */
 @Injectable()
 export class UsageReportRepository {
-  // SQL: usage is read through functions of the database, which add what is folded and what is not (usage_charge_lines).
+  // SQL: usage is read through functions of the database, which add what is folded and what is not (usage_figures).
   constructor(
     private readonly prisma: PrismaService,
     private readonly analytics: UsageAnalyticsRepository,
@@ -53,22 +53,12 @@ export class UsageReportRepository {
   ): Promise<UsageGroupRow[]> {
     const moments = borders.map((ms) => new Date(ms).toISOString());
     const range = Prisma.sql`${selection.accountId}::uuid, ${moments[0] ?? ''}::timestamptz, ${moments.at(-1) ?? ''}::timestamptz`;
-    const key = keyOf(groupBy, moments);
-    const where = conditionsOf(selection);
     const statement = Prisma.sql`
-      WITH charges AS (
-        SELECT ${key} AS key, sum(amount_nano) AS spend, sum(amount_nano) FILTER (WHERE is_diem) AS diem
-          FROM usage_charge_lines(${range}) WHERE ${where} GROUP BY 1
-      ), ended AS (
-        SELECT ${key} AS key, sum(requests) AS requests, sum(failed) AS failed, sum(prompt_tokens) AS prompt,
-               sum(cached_tokens) AS cached, sum(completion_tokens) AS completion
-          FROM usage_request_lines(${range}) WHERE ${where} GROUP BY 1
-      )
-      SELECT COALESCE(c.key, r.key) AS key, COALESCE(r.requests, 0)::text AS requests, COALESCE(r.failed, 0)::text AS failed,
-             COALESCE(r.prompt, 0)::text AS "promptTokens", COALESCE(r.cached, 0)::text AS "cachedTokens",
-             COALESCE(r.completion, 0)::text AS "completionTokens", COALESCE(c.spend, 0)::text AS "spendNano",
-             COALESCE(c.diem, 0)::text AS "diemNano"
-        FROM charges c FULL JOIN ended r ON r.key = c.key`;
+      SELECT ${keyOf(groupBy, moments)} AS key, sum(requests)::text AS requests, sum(failed)::text AS failed,
+             sum(prompt_tokens)::text AS "promptTokens", sum(cached_tokens)::text AS "cachedTokens",
+             sum(completion_tokens)::text AS "completionTokens", sum(amount_nano)::text AS "spendNano",
+             sum(diem_nano)::text AS "diemNano"
+        FROM ${sourceOf(groupBy, selection)}(${range}) WHERE ${conditionsOf(selection)} GROUP BY 1`;
     const rows = await boundedRead(this.prisma, { owner: selection.accountId, timeoutMs, workMemMb }, (transaction) =>
       transaction.$queryRaw<TextRow[]>(statement),
     );
@@ -79,6 +69,12 @@ export class UsageReportRepository {
   keyNames(keyIds: readonly string[]): Promise<KeyName[]> {
     return this.analytics.keyNames(keyIds);
   }
+}
+
+/** Returns the function of the database that reads the fewest rows: days of a zone need quarters, filters need keys and models. */
+function sourceOf(groupBy: UsageGrouping, { apiKeyId, modelId }: UsageSelection): Prisma.Sql {
+  if (groupBy !== 'day') return Prisma.sql`usage_day_figures`;
+  return apiKeyId === null && modelId === null ? Prisma.sql`usage_slot_figures` : Prisma.sql`usage_figures`;
 }
 
 function keyOf(groupBy: UsageGrouping, moments: readonly string[]): Prisma.Sql {

@@ -39,7 +39,7 @@ const lives: Readonly<Record<string, Life>> = {
     ...['exchange_signatures', 'download_links', 'console_sessions', 'console_links'],
     ...['rate_limit_windows', 'rate_limit_leases', 'model_installations', 'model_installers'],
   ]),
-  ...livesOf('summed', ['usage_charges', 'usage_requests']),
+  ...livesOf('summed', ['usage_charges', 'usage_requests', 'usage_slots', 'usage_days']),
   ...livesOf('archived', ['ledger_transactions', 'ledger_entries']),
   ...livesOf('deleted at the next write', [
     ...['cloned_voices', 'rate_limit_log', 'search_results', 'spent_web3_tokens', 'top_ups', 'wallet_nonces'],
@@ -67,8 +67,8 @@ function livesOf(life: Life, tables: readonly string[]): Record<string, Life> {
   return Object.fromEntries(tables.map((table) => [table, life]));
 }
 
-/** Rows that each quarter of an hour adds to the sums while a test runs: one of charges and one of requests. */
-const maxSumsPerQuarter = 2;
+/** Rows that each quarter of an hour adds to the sums while a test runs: one of charges, one of requests and one of both. */
+const maxSumsPerQuarter = 3;
 const quarterMs = 900_000;
 
 /** The sweeps run until none finds anything: in ops they run every few seconds. */
