@@ -74,8 +74,9 @@ CREATE FUNCTION usage_day_figures(p_account uuid, p_from timestamptz, p_to times
                  cached_tokens bigint, completion_tokens bigint, amount_nano bigint, diem_nano bigint)
   LANGUAGE plpgsql STABLE AS $$
 DECLARE
-  -- The first and the last midnight in UTC within the range and what is folded; equal where no whole day is.
-  first_day timestamptz := date_trunc('day', p_from + interval '1 day' - interval '1 ms', 'UTC');
+  -- The first and the last midnight in UTC within the range and what is folded; equal where no whole day is. Hours, since a
+  -- day has 23 of them where the zone of the database changes its clocks.
+  first_day timestamptz := date_trunc('day', p_from + interval '24 hours' - interval '1 ms', 'UTC');
   end_day timestamptz := date_trunc('day', LEAST(p_to, (SELECT f.through FROM usage_folded f)), 'UTC');
 BEGIN
   first_day := LEAST(first_day, p_to);
