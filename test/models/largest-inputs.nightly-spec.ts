@@ -16,7 +16,7 @@ const served = new ServedPlatform({
   home: weightsHome,
   install: async () => {
     const manifests = [];
-    for (const id of ['moonshine-tiny', 'kokoro-82m', 'tiny-tts']) {
+    for (const id of ['moonshine-tiny', 'kokoro-82m', 'piper-en-us-joe', 'tiny-tts']) {
       manifests.push((await installedWeights(id)).manifest);
     }
     return manifests;
@@ -61,6 +61,21 @@ const inputs: LargestInput[] = [
     refusal: { status: 400, message: /4096/ },
     maxPeak: 280,
     maxWorkerPeak: 100,
+  },
+  {
+    family: 'piper: 4,096 characters without a full stop',
+    model: 'piper-en-us-joe',
+    path: '/audio/speech',
+    bodies: () => {
+      const body = { model: 'piper-en-us-joe', response_format: 'pcm' };
+      return Promise.resolve([
+        { ...body, input: endlessSentence(4_096) },
+        { ...body, input: endlessSentence(4_097) },
+      ]);
+    },
+    refusal: { status: 400, message: /4096/ },
+    maxPeak: 700,
+    maxWorkerPeak: 300,
   },
   {
     family: 'tiny-tts: 4,096 characters without a full stop',

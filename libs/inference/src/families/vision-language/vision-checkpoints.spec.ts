@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { convertModel } from '#model-store';
 import { graphForDevice } from '#model-store/device';
 import { tinyVisionFolder, tinyVisionGgufFolder, tinyVisionGgufNames } from '#test/tiny-vision-models';
-import { describeVisionModel } from '../../../../../test/conformance/families/describe-vision-model.js';
+import { describeVisionModel } from './__fixtures__/describe-vision-model.js';
 import type { HostLoadOptions } from '../../contract/engine-loader.js';
 import { openGraph } from '../../runtime/open-graph.js';
 import { TextTokenizer } from '../../text/index.js';

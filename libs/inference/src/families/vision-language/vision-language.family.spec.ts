@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, it } from 'vitest';
-import { describeVisionModel } from '../../../../../test/conformance/families/describe-vision-model.js';
+import { describeVisionModel } from './__fixtures__/describe-vision-model.js';
 import type { HostLoadOptions } from '../../contract/engine-loader.js';
 import { loadVisionLanguageFamily } from './vision-language.family.js';
 import type { KnownCase } from './__fixtures__/known-cases.js';

@@ -1,7 +1,18 @@
 import type { ValueName } from '../../onnx/index.js';
-import type { DecoderBody } from './decoder-body.js';
 import { weightNames } from './decoder-shape.js';
 import { embeddingContent } from './linear-layer.js';
+import type { MixerBody } from './mixer-body.js';
+
+/** The members of the decoder that its layers' vectors need. */
+export interface LayerInputsBody extends MixerBody {
+  readonly options: MixerBody['options'] & { embedding: 'float32' | 'float16' };
+  /** Adds a constant of the decoder's type. */
+  scalar(value: number): ValueName;
+  /** Multiplies `up` by the activation of `gate`. */
+  gated(gate: ValueName, up: ValueName): ValueName;
+  normed(input: ValueName, name: string): ValueName;
+  cast(value: ValueName, from?: 'float32' | 'float16'): ValueName;
+}
 
 /**
  * The vectors that the layers of Gemma 3n and 4 add: for each token and layer the sum of a row of a table and of a
@@ -12,7 +23,7 @@ export class LayerInputs {
   private readonly vectors: ValueName;
 
   constructor(
-    private readonly body: DecoderBody,
+    private readonly body: LayerInputsBody,
     embedding: ValueName,
     private readonly shape: { size: number },
   ) {

@@ -29,20 +29,20 @@ export function findCodedWeight(
 ): SourceTensor | null {
   const nameOf = (part: string) => `${module}.${part}`;
   const take = (part: string) => tensors.take(nameOf(part));
-  const require = (part: string) => tensors.require(nameOf(part));
+  const needed = (part: string) => tensors.require(nameOf(part));
   if (packed && packed.kind !== 'compressed') {
     const codes = take('qweight');
     if (!codes) return null;
     return new PackedTensor(packed, {
       codes,
-      zeros: require('qzeros'),
-      scales: require('scales'),
+      zeros: needed('qzeros'),
+      scales: needed('scales'),
       groups: take('g_idx'),
     });
   }
   const words = take('weight_packed');
   if (words?.entry.dtype === 'I32' && packed) {
-    const scales = require('weight_scale');
+    const scales = needed('weight_scale');
     const inputs = (words.entry.shape[1] ?? 0) * (32 / packed.bits);
     const groups = scales.entry.shape[1] ?? 1;
     const [zeros, order] = [take('weight_zero_point'), take('weight_g_idx')];
@@ -52,7 +52,7 @@ export function findCodedWeight(
   }
   if (words) {
     const whole = take('weight_global_scale');
-    const scales = exponents(require('weight_scale'));
+    const scales = exponents(needed('weight_scale'));
     return new CodedTensor({
       codes: words,
       kind: 'float4',
@@ -63,7 +63,7 @@ export function findCodedWeight(
   }
   const type = tensors.typeOf(nameOf('weight'));
   if (type === 'U8') {
-    const [codes, scales, stored] = [require('weight'), exponents(require('weight_scale')), take('weight_scale_2')];
+    const [codes, scales, stored] = [needed('weight'), exponents(needed('weight_scale')), take('weight_scale_2')];
     return new CodedTensor({
       codes,
       kind: 'float4',
@@ -73,12 +73,12 @@ export function findCodedWeight(
     });
   }
   if (type === 'I8') {
-    const [codes, scales, zeros] = [require('weight'), require('weight_scale'), take('weight_zero_point')];
+    const [codes, scales, zeros] = [needed('weight'), needed('weight_scale'), take('weight_zero_point')];
     return new CodedTensor({ codes, kind: 'int8', scales, zeros, block });
   }
   if (type !== 'F8_E4M3') return null;
-  const scales = exponents(take('weight_scale_inv') ?? require('weight_scale'));
-  return new CodedTensor({ codes: require('weight'), kind: 'float8', scales, block });
+  const scales = exponents(take('weight_scale_inv') ?? needed('weight_scale'));
+  return new CodedTensor({ codes: needed('weight'), kind: 'float8', scales, block });
 }
 
 /** Groups of the kernels are whole blocks; a scale per row is one group. */

@@ -1,15 +1,15 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { HostLoadOptions } from '../../../libs/inference/src/contract/engine-loader.js';
-import type { TextGenerationRequest } from '../../../libs/inference/src/contract/text-generation.js';
-import { loadTextSide } from '../../../libs/inference/src/families/decoder/decoder.family.js';
+import type { HostLoadOptions } from '../../../contract/engine-loader.js';
+import type { TextGenerationRequest } from '../../../contract/text-generation.js';
+import { loadTextSide } from '../../decoder/decoder.family.js';
 import {
   contentOf,
   floatsFrom,
   type KnownCase,
   promptImages,
-} from '../../../libs/inference/src/families/vision-language/__fixtures__/known-cases.js';
-import { loadVisionLanguageFamily } from '../../../libs/inference/src/families/vision-language/vision-language.family.js';
-import { FamilyRun } from './family-run.js';
+} from './known-cases.js';
+import { loadVisionLanguageFamily } from '../vision-language.family.js';
+import { FamilyRun } from '../../../../../../test/conformance/families/family-run.js';
 
 type VisionCase = Omit<KnownCase, 'pixels'>;
 
