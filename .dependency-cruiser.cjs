@@ -5,7 +5,7 @@
  */
 
 const tests =
-  '(^test/|^bench/|[.](spec|int-spec|e2e-spec|models-spec|nightly-spec|chains-spec|clients-spec|console-spec|conformance)[.]ts$)';
+  '(^test/|^bench/|/__fixtures__/|[.](spec|int-spec|e2e-spec|models-spec|nightly-spec|chains-spec|clients-spec|console-spec|conformance)[.]ts$)';
 const middle =
   'egress|queue|storage|media|documents|model-registry|model-store|rate-limit|accounts|billing|characters|tee';
 const upper = 'jobs|inference|web|chains|payments';
