@@ -85,7 +85,9 @@ describe('a model', () => {
   it('says why providers were left out before', async () => {
     const skipped = ['webgpu skipped: slower'];
     expect(await machine({}).load(['cpu'], skipped)).toMatchObject({ provider: 'cpu', providerNote: skipped[0] });
-    await expect(machine({}).load([], skipped)).rejects.toMatchObject({ reason: 'webgpu skipped: slower' });
+    await expect(machine({}).load([], skipped)).rejects.toMatchObject({
+      reason: 'webgpu skipped: slower; cpu is not among the providers',
+    });
     await expect(machine({ refusing: ['cpu'] }).load(['cpu'], skipped)).rejects.toMatchObject({
       reason: 'webgpu skipped: slower; refused',
     });

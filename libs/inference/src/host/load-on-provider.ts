@@ -17,7 +17,8 @@ export interface LoadSteps {
  */
 export async function loadOnProvider(options: HostLoadOptions, steps: LoadSteps): Promise<LoadedEngine> {
   const { providers, skippedProviders = [] } = options;
-  if (providers.length === 0) throw noProvider(skippedProviders);
+  // A list that ends on the processor always leaves it.
+  if (providers.length === 0) throw noProvider([...skippedProviders, 'cpu is not among the providers']);
   try {
     return withNotes(await loadOnOneOf(options, steps), skippedProviders);
   } catch (error) {
