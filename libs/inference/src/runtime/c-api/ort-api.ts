@@ -191,13 +191,16 @@ function loadKoffi(): typeof Koffi {
   }
 }
 
+/** Held for as long as the process lives: a library that is collected is unloaded, with its functions. */
+let library: ReturnType<typeof Koffi.load> | null = null;
+
 /** The first two members of the base: functions that return a table, and the version of the library. */
 function apiBaseOf(koffi: typeof Koffi): [Pointer, Pointer] {
   const name = libraryNames[process.platform];
   if (name === undefined) throw new OrtApiUnavailable(`there is no library for ${process.platform}`);
   try {
     const folder = dirname(require.resolve('onnxruntime-node/package.json'));
-    const library = koffi.load(join(folder, 'bin', 'napi-v6', process.platform, process.arch, name));
+    library ??= koffi.load(join(folder, 'bin', 'napi-v6', process.platform, process.arch, name));
     const base: unknown = library.func('OrtGetApiBase', 'void *', [])();
     return koffi.decode(base, koffi.array('void *', 2)) as [Pointer, Pointer];
   } catch (error) {
