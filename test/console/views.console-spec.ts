@@ -223,9 +223,7 @@ describe('the alerts of the health view', () => {
     await withPage({}, async (page) => {
       const watch = watchPage(page);
       await openView(page, platform.origin, 'health');
-      // The engine of this platform says that it is one for tests, as if it had fallen back to another provider.
       const rows = page.getByRole('table', { name: 'Alerts' }).locator('tbody tr');
-      await rows.getByText('SluiceProviderFallback').waitFor();
       const row = rows.filter({ hasText: 'SluiceLedgerBroken' });
       expect(await row.count()).toBe(0);
       // Ops verifies when it starts and then once an hour.
