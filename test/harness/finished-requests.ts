@@ -10,12 +10,21 @@ export interface RowCustomer {
 export async function insertCustomer(client: Pick<pg.ClientBase, 'query'>): Promise<RowCustomer> {
   const account = randomUUID();
   await client.query(`INSERT INTO accounts (id, name) VALUES ($1, 'a')`, [account]);
+  return { account, key: await insertKey(client, account, { last6: 'abcdef' }) };
+}
+
+/** Inserts an inference key of an account, and returns its id. */
+export async function insertKey(
+  client: Pick<pg.ClientBase, 'query'>,
+  account: string,
+  { last6, description = '' }: { last6: string; description?: string },
+): Promise<string> {
   const { rows } = await client.query<{ id: string }>(
-    `INSERT INTO api_keys (account_id, kind, key_hash, last6)
-     VALUES ($1, 'INFERENCE', sha256($2::bytea), 'abcdef') RETURNING id`,
-    [account, randomUUID()],
+    `INSERT INTO api_keys (account_id, kind, key_hash, last6, description)
+     VALUES ($1, 'INFERENCE', sha256($2::bytea), $3, $4) RETURNING id`,
+    [account, randomUUID(), last6, description],
   );
-  return { account, key: rows[0]?.id ?? '' };
+  return rows[0]?.id ?? '';
 }
 
 /** Inserts a customer with 1,000 USD. */

@@ -37,6 +37,18 @@ async function recordings(model: string): Promise<[object, object]> {
 
 const tooLong = { status: 413, message: /longer than 14400 seconds/ };
 
+function speech(family: string, model: string, peaks: Pick<LargestInput, 'maxPeak' | 'maxWorkerPeak'>): LargestInput {
+  const body = (characters: number) => ({ model, response_format: 'pcm', input: endlessSentence(characters) });
+  return {
+    family,
+    model,
+    path: '/audio/speech',
+    bodies: () => Promise.resolve([body(4_096), body(4_097)]),
+    refusal: { status: 400, message: /4096/ },
+    ...peaks,
+  };
+}
+
 const inputs: LargestInput[] = [
   {
     family: 'moonshine: four hours, of which one minute is speech',
@@ -47,51 +59,9 @@ const inputs: LargestInput[] = [
     maxPeak: 130,
     maxWorkerPeak: 100,
   },
-  {
-    family: 'kokoro: 4,096 characters without a full stop',
-    model: 'kokoro-82m',
-    path: '/audio/speech',
-    bodies: () => {
-      const body = { model: 'kokoro-82m', response_format: 'pcm' };
-      return Promise.resolve([
-        { ...body, input: endlessSentence(4_096) },
-        { ...body, input: endlessSentence(4_097) },
-      ]);
-    },
-    refusal: { status: 400, message: /4096/ },
-    maxPeak: 280,
-    maxWorkerPeak: 100,
-  },
-  {
-    family: 'piper: 4,096 characters without a full stop',
-    model: 'piper-en-us-joe',
-    path: '/audio/speech',
-    bodies: () => {
-      const body = { model: 'piper-en-us-joe', response_format: 'pcm' };
-      return Promise.resolve([
-        { ...body, input: endlessSentence(4_096) },
-        { ...body, input: endlessSentence(4_097) },
-      ]);
-    },
-    refusal: { status: 400, message: /4096/ },
-    maxPeak: 700,
-    maxWorkerPeak: 300,
-  },
-  {
-    family: 'tiny-tts: 4,096 characters without a full stop',
-    model: 'tiny-tts',
-    path: '/audio/speech',
-    bodies: () => {
-      const body = { model: 'tiny-tts', response_format: 'pcm' };
-      return Promise.resolve([
-        { ...body, input: endlessSentence(4_096) },
-        { ...body, input: endlessSentence(4_097) },
-      ]);
-    },
-    refusal: { status: 400, message: /4096/ },
-    maxPeak: 700,
-    maxWorkerPeak: 300,
-  },
+  speech('kokoro: 4,096 characters without a full stop', 'kokoro-82m', { maxPeak: 280, maxWorkerPeak: 100 }),
+  speech('piper: 4,096 characters without a full stop', 'piper-en-us-joe', { maxPeak: 700, maxWorkerPeak: 300 }),
+  speech('tiny-tts: 4,096 characters without a full stop', 'tiny-tts', { maxPeak: 700, maxWorkerPeak: 300 }),
 ];
 
 describe('the largest input on real weights, in minutes', () => {

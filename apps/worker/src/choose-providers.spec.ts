@@ -7,7 +7,7 @@ import { chooseProviders } from './choose-providers.js';
 const none = { missing: 'no device was found', isAbsent: true } as const;
 const card = { name: 'Card', driver: '7', isSoftware: false };
 
-/** What a worker with these settings loads models on, and what it says of that. */
+/** Returns the providers of a worker with these settings, and what it logs about them. */
 async function choose(providers: string[], devices: [string, typeof none | typeof card][]) {
   const said: string[] = [];
   const note = (fields: unknown, message?: string) => void said.push(message ?? String(fields));

@@ -1,8 +1,7 @@
-import { randomUUID } from 'node:crypto';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { PrismaService } from '#platform/prisma';
-import { insertCustomer } from '#test/finished-requests';
+import { insertCustomer, insertKey } from '#test/finished-requests';
 import { createMigratedDatabase, type TestDatabase } from '#test/postgres';
 import { dateIn, dayBorders } from './local-days.js';
 import { UsageAnalyticsRepository } from './usage-analytics.repository.js';
@@ -95,12 +94,8 @@ beforeAll(async () => {
   reports = new UsageReportService(new UsageReportRepository(prisma, new UsageAnalyticsRepository(prisma)));
   const customer = await insertCustomer(client);
   account = customer.account;
-  const { rows } = await client.query<{ id: string }>(
-    `INSERT INTO api_keys (account_id, kind, key_hash, last6, description)
-     VALUES ($1, 'INFERENCE', sha256($2::bytea), 'fedcba', 'second') RETURNING id`,
-    [account, randomUUID()],
-  );
-  slots = writtenSlots([customer.key, rows[0]?.id ?? '']);
+  const second = await insertKey(client, account, { last6: 'fedcba', description: 'second' });
+  slots = writtenSlots([customer.key, second]);
   await writeSlots();
   // One step for each seven hours and a quarter, as ops folds: days end within steps.
   for (let atMs = fromMs; atMs < throughMs; atMs += 29 * quarterMs) {

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { PrismaService } from '#platform/prisma';
-import { insertCustomer } from '#test/finished-requests';
+import { insertCustomer, insertKey } from '#test/finished-requests';
 import { expectInvariant } from '#test/invariant';
 import { createMigratedDatabase, type TestDatabase } from '#test/postgres';
 import { dateIn, datesBetween, dayBorders } from './local-days.js';
@@ -72,12 +72,8 @@ beforeAll(async () => {
   reports = new UsageReportService(new UsageReportRepository(prisma, new UsageAnalyticsRepository(prisma)));
   const customer = await insertCustomer(client);
   account = customer.account;
-  const { rows } = await client.query<{ id: string }>(
-    `INSERT INTO api_keys (account_id, kind, key_hash, last6, description)
-     VALUES ($1, 'INFERENCE', sha256($2::bytea), 'fedcba', 'second') RETURNING id`,
-    [account, randomUUID()],
-  );
-  keys = [customer.key, rows[0]?.id ?? ''];
+  const second = await insertKey(client, account, { last6: 'fedcba', description: 'second' });
+  keys = [customer.key, second];
   await client.query(`SELECT ledger_credit('top_up', $1, 'USD', 1000000000000, NULL, '')`, [account]);
   await client.query(`SELECT ledger_credit('grant', $1, 'BUNDLED', 50000, NULL, '')`, [account]);
   const random = randomFrom(7);

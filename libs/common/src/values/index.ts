@@ -8,6 +8,19 @@ export function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
+/** Returns one array of all values, in order; a single part is returned as it is. */
+export function joinFloats(parts: readonly Float32Array[]): Float32Array {
+  const [only] = parts;
+  if (parts.length === 1 && only !== undefined) return only;
+  const whole = new Float32Array(parts.reduce((total, { length }) => total + length, 0));
+  let offset = 0;
+  for (const part of parts) {
+    whole.set(part, offset);
+    offset += part.length;
+  }
+  return whole;
+}
+
 /** Returns the message of an error, for logs and messages. */
 export function errorText(error: unknown): string {
   return error instanceof Error ? error.message : String(error);

@@ -1,3 +1,4 @@
+import { joinFloats } from '#common/values';
 import type { GraphSession, GraphTensor } from '../runtime/graph-session.js';
 import type { MediaSpan, PromptMedia } from './prompt-media.js';
 
@@ -43,7 +44,7 @@ export class MediaFeeds {
       }
     });
     return {
-      media: count === 0 ? this.nothing : session.tensor('float32', joined(pieces), [count, width]),
+      media: count === 0 ? this.nothing : session.tensor('float32', joinFloats(pieces), [count, width]),
       media_places: session.tensor('int64', places, dims),
       ...(takesGroups && { media_groups: session.tensor('int64', groups, dims) }),
       ...(takesPositions && { rotary_positions: session.tensor('int64', positionsOf(run, steps), [axes, ...dims]) }),
@@ -75,16 +76,4 @@ function positionsOf({ rows, media }: MediaRun, steps: number): BigInt64Array {
     }
   });
   return positions;
-}
-
-function joined(pieces: readonly Float32Array[]): Float32Array {
-  const [only] = pieces;
-  if (only && pieces.length === 1) return only;
-  const all = new Float32Array(pieces.reduce((sum, { length }) => sum + length, 0));
-  let offset = 0;
-  for (const piece of pieces) {
-    all.set(piece, offset);
-    offset += piece.length;
-  }
-  return all;
 }

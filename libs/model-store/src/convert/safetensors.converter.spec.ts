@@ -8,10 +8,9 @@ import { seededRandom } from '#test/seeded-random';
 import { copyTinyDecoder, expectedTexts, tinyDecoderNames } from '#test/tiny-decoders';
 import { argmax, largestDifference } from '#test/tiny-models/compare-runners';
 import { openSplitRunner, type SequenceRunner } from '#test/tiny-models/graph-runner';
-import { readOnnxModel } from '../onnx/index.js';
+import { graphWeights } from './__fixtures__/graph-weights.js';
 import type { ConversionOptions } from './conversion.js';
 import { convertModel } from './index.js';
-import { InputFile } from './input-file.js';
 
 /** Of each kind; a search for more takes a larger number. */
 const damagedFiles = 60;
@@ -101,7 +100,7 @@ describe('the converter of safetensors', async () => {
   it('keeps every value of MXFP4 in blocks of 8 bits', async () => {
     const input = await inputOf('gpt-oss');
     const [stored, float] = [await convert(input), await convert(input, { weights: 'float32' })];
-    const [blocks, floats] = [await weightsOf(stored.outputFolder), await weightsOf(float.outputFolder)];
+    const [blocks, floats] = [await graphWeights(stored.outputFolder), await graphWeights(float.outputFolder)];
     for (const name of ['expert_gate+layers.1.expert_up.3', 'expert_down.3']) {
       const layer = `layers.1.${name}`;
       const codes = new Uint8Array(blocks.get(`${layer}.codes`) ?? expect.fail());
@@ -217,20 +216,6 @@ function withoutTensor(content: Buffer, name: RegExp): Buffer {
   return Buffer.concat([length, header, data.subarray(0, from), data.subarray(to)]);
 }
 
-/** Weights of a graph by name. */
-async function weightsOf(model: string): Promise<Map<string, ArrayBuffer>> {
-  const file = await InputFile.open(model, 'model.onnx');
-  try {
-    const { initializers } = await readOnnxModel(file);
-    const read = initializers.map(async ({ name, data }) => {
-      return [name, (await file.read(data.start, data.length)).buffer] as const;
-    });
-    return new Map(await Promise.all(read));
-  } finally {
-    await file.close();
-  }
-}
-
 /** `[inputs, outputs]` of a layer in blocks of 4 bits. */
 function unpacked(weights: Map<string, ArrayBuffer>, name: string, inputs: number): Float32Array {
   const part = (suffix: string) => weights.get(`${name}.${suffix}`);
@@ -260,7 +245,7 @@ describe('packed checkpoints', () => {
     const input = await inputOf(name);
     const [stored, float] = [await convert(input), await convert(input, { weights: 'float32' })];
     expect(stored.converter).toBe('safetensors/3 stored');
-    const [blocks, floats] = [await weightsOf(stored.outputFolder), await weightsOf(float.outputFolder)];
+    const [blocks, floats] = [await graphWeights(stored.outputFolder), await graphWeights(float.outputFolder)];
     for (const part of ['query', 'key', 'value', 'attention_output', 'gate', 'up', 'down']) {
       const layer = `layers.0.${part}`;
       expect(blocks.has(`${layer}.zero_points`)).toBe(hasZeros);

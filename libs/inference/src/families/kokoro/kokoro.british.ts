@@ -1,4 +1,5 @@
-import { isVowel, plainSymbol, stressMarks } from './kokoro.symbols.js';
+import { isVowel, stressMarks } from '../../speech/english/phones.js';
+import { plainSymbol } from './kokoro.symbols.js';
 
 /*
  * Derives southern British English from American phones: `r` only before a vowel, and long vowels where the spelling

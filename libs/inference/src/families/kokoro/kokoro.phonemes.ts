@@ -1,6 +1,7 @@
+import { followingPhone, inSentence, isFlapped, isVowel, isWeakEnding } from '../../speech/english/phones.js';
 import type { SpokenToken } from '../../speech/english/spoken-text.js';
 import { britishPhonemes } from './kokoro.british.js';
-import { isVowel, plainSymbol } from './kokoro.symbols.js';
+import { plainSymbol } from './kokoro.symbols.js';
 
 /*
  * Maps CMUdict phones to the symbols Kokoro was trained with. These are IPA with single letters for diphthongs, stress
@@ -8,14 +9,6 @@ import { isVowel, plainSymbol } from './kokoro.symbols.js';
  */
 
 export type Accent = 'american' | 'british';
-
-/** Function words that are unstressed in running speech. */
-const unstressed = new Set(
-  (
-    'am an and are as at be been but by can could for from had has have he her him his i if in is it its me my of or ' +
-    'our she should so than that their them they this to us was we were will with would you your'
-  ).split(' '),
-);
 
 /** Weak vowels, flaps and syllabic consonants of American English. */
 function americanPhonemes(phones: readonly string[]): string {
@@ -27,18 +20,10 @@ function americanPhonemes(phones: readonly string[]): string {
       if (phone === 'AH0' && after === 'L' && before !== undefined && !isVowel(before) && !isVowel(afterThat))
         return 'ᵊ';
       if (phone === 'AH0' && after === 'N' && (before === 'T' || before === 'D') && !isVowel(afterThat)) return 'ᵊ';
-      const isEnding = index === phones.length - 2 && (after === 'D' || after === 'Z');
-      if (isEnding && (phone === 'IH0' || phone === 'AH0') && /^(?:T|D|S|Z|SH|ZH|CH|JH)$/.test(before ?? ''))
-        return 'ᵻ';
+      if (isWeakEnding(phones, index)) return 'ᵻ';
       return phone === 'IY0' && !isLast && isVowel(after) ? 'i' : plainSymbol(phone);
     })
     .join('');
-}
-
-/** True between vowels before a weak vowel that is not syllabic: `water`, `city`, `party`; not `button`. */
-function isFlapped(before: string | undefined, after: string | undefined, afterThat: string | undefined): boolean {
-  if (!isVowel(before) && before !== 'R') return false;
-  return /^[A-Z]+0$/.test(after ?? '') && !(after === 'AH0' && afterThat === 'N');
 }
 
 /** Returns the symbols of a sentence with spaces between words. Marks follow their word without a space. */
@@ -65,11 +50,6 @@ function isInsideQuotes(text: string): boolean {
   return (text.split('"').length - 1) % 2 === 1;
 }
 
-function followingPhone(tokens: readonly SpokenToken[], index: number): string | undefined {
-  const next = tokens[index + 1];
-  return next !== undefined && 'phones' in next ? next.phones[0] : undefined;
-}
-
 function wordPhonemes(
   { word, phones }: Extract<SpokenToken, { word: string }>,
   next: string | undefined,
@@ -80,6 +60,5 @@ function wordPhonemes(
   if (word === 'a') return accent === 'american' ? 'ɐ' : 'ə';
   if (lower === 'to' && next !== undefined) return isVowel(next) ? 'tʊ' : 'tə';
   const symbols = accent === 'american' ? americanPhonemes(phones) : britishPhonemes(lower, phones);
-  // Before a pause even a function word is stressed.
-  return unstressed.has(lower) && next !== undefined ? symbols.replaceAll(/[ˈˌ]/gu, '') : symbols;
+  return inSentence(word, symbols, next);
 }

@@ -1,31 +1,8 @@
+import { consonants as ipaConsonants, stressMarks } from '../../speech/english/phones.js';
+
 /* Context-free Kokoro symbol of each CMUdict phone. */
 
-const consonants: Readonly<Record<string, string>> = {
-  B: 'b',
-  CH: 'ʧ',
-  D: 'd',
-  DH: 'ð',
-  F: 'f',
-  G: 'ɡ',
-  HH: 'h',
-  JH: 'ʤ',
-  K: 'k',
-  L: 'l',
-  M: 'm',
-  N: 'n',
-  NG: 'ŋ',
-  P: 'p',
-  R: 'ɹ',
-  S: 's',
-  SH: 'ʃ',
-  T: 't',
-  TH: 'θ',
-  V: 'v',
-  W: 'w',
-  Y: 'j',
-  Z: 'z',
-  ZH: 'ʒ',
-};
+const consonants: Readonly<Record<string, string>> = { ...ipaConsonants, CH: 'ʧ', JH: 'ʤ' };
 
 const vowels: Readonly<Record<string, string>> = {
   AA: 'ɑ',
@@ -45,8 +22,6 @@ const vowels: Readonly<Record<string, string>> = {
   UW: 'u',
 };
 
-export const stressMarks: Readonly<Record<string, string>> = { '1': 'ˈ', '2': 'ˌ' };
-
 /** Maps one phone regardless of its neighbors. */
 export function plainSymbol(phone: string): string {
   const consonant = consonants[phone];
@@ -55,8 +30,4 @@ export function plainSymbol(phone: string): string {
   if (stress === '0' && name === 'AH') return 'ə';
   if (stress === '0' && name === 'ER') return 'əɹ';
   return `${stressMarks[stress] ?? ''}${vowels[name] ?? ''}`;
-}
-
-export function isVowel(phone: string | undefined): boolean {
-  return phone !== undefined && /\d$/.test(phone);
 }

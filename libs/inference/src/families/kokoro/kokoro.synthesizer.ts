@@ -1,8 +1,8 @@
+import { joinFloats } from '#common/values';
 import type { TaskContext } from '../../engines/queued-task.engine.js';
 import type { GraphSession } from '../../runtime/graph-session.js';
 import { spokenText } from '../../speech/english/spoken-text.js';
 import type { WordPronouncer } from '../../speech/english/word-pronouncer.js';
-import { joinSamples } from '../../speech/join-samples.js';
 import { cutPhonemes } from '../../speech/cut-phonemes.js';
 import type { Synthesizer, SpeakSettings } from '../../speech/synthesizer.js';
 import { type Accent, kokoroPhonemes } from './kokoro.phonemes.js';
@@ -36,7 +36,7 @@ export class KokoroSynthesizer implements Synthesizer {
       const style = await this.styles.style(voice, ids.length);
       parts.push(await context.measure(() => this.run(ids, style, settings.speed)));
     }
-    return joinSamples(parts);
+    return joinFloats(parts);
   }
 
   private async run(ids: number[], style: Float32Array, speed: number): Promise<Float32Array> {

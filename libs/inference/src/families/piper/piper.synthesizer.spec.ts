@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { TaskContext } from '../../engines/queued-task.engine.js';
-import type { GraphSession, GraphTensor, TensorData } from '../../runtime/graph-session.js';
+import { onlyTask, RecordingSession } from '../../speech/__fixtures__/recording-session.js';
 import { PronunciationDictionary } from '../../speech/english/pronunciation-dictionary.js';
 import { WordPronouncer } from '../../speech/english/word-pronouncer.js';
 import { maxSymbols, PiperSynthesizer } from './piper.synthesizer.js';
@@ -20,48 +19,15 @@ const published = {
   dataset: 'joe',
 };
 
-/** Records its feeds and returns one sample per id. */
-class RecordingSession implements GraphSession {
-  readonly inputs = [];
-  readonly outputs = [];
-  readonly provider = 'cpu';
-  readonly providerNote = null;
-  readonly fed: Record<string, GraphTensor>[] = [];
-
-  tensor(type: string, data: TensorData, dims: readonly number[]): GraphTensor {
-    return { type, data, dims };
-  }
-
-  run(feeds: Record<string, GraphTensor>): Promise<Record<string, GraphTensor>> {
-    this.fed.push(feeds);
-    const length = feeds.input?.dims[1] ?? 0;
-    return Promise.resolve({
-      output: { type: 'float32', data: new Float32Array(length).fill(1), dims: [1, 1, 1, length] },
-    });
-  }
-
-  release(): Promise<void> {
-    return Promise.resolve();
-  }
-}
-
-const context = {
-  yieldToEventLoop: () => Promise.resolve(),
-  measure: (run: () => Promise<unknown>) => run(),
-} as unknown as TaskContext;
-
 function setUp(stored: Record<string, unknown> = published) {
-  const session = new RecordingSession();
+  const session = new RecordingSession({ input: 'input', output: 'output', ones: 3 });
   const voice = readPiperVoice(stored);
   const dictionary = PronunciationDictionary.of({ hello: 'HH AH0 L OW1' });
   const pronouncer = voice.phonemeType === 'espeak' ? new WordPronouncer(dictionary, null) : null;
   const synthesizer = new PiperSynthesizer(session, voice, pronouncer);
   const synthesize = (text: string, settings: { voice?: string; speed?: number } = {}) =>
-    synthesizer.synthesize(text, { voice: 'joe', speed: 1, language: null, ...settings }, context);
-  const numbers = (name: string) => {
-    const data = session.fed[0]?.[name]?.data ?? [];
-    return [...(data as Iterable<number | bigint>)].map(Number);
-  };
+    synthesizer.synthesize(text, { voice: 'joe', speed: 1, language: null, ...settings }, onlyTask);
+  const numbers = (name: string) => session.numbers(name);
   return { session, synthesizer, synthesize, numbers };
 }
 

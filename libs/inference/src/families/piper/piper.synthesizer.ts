@@ -1,9 +1,9 @@
+import { joinFloats } from '#common/values';
 import type { TaskContext } from '../../engines/queued-task.engine.js';
 import type { GraphSession } from '../../runtime/graph-session.js';
 import { cutPhonemes } from '../../speech/cut-phonemes.js';
 import { spokenText } from '../../speech/english/spoken-text.js';
 import type { WordPronouncer } from '../../speech/english/word-pronouncer.js';
-import { joinSamples } from '../../speech/join-samples.js';
 import type { SpeakSettings, Synthesizer } from '../../speech/synthesizer.js';
 import { piperPhonemes } from './piper.phonemes.js';
 import { boundary, type PiperVoice } from './piper.voice.js';
@@ -36,7 +36,7 @@ export class PiperSynthesizer implements Synthesizer {
       if (parts.length > 0) await context.yieldToEventLoop();
       parts.push(await context.measure(() => this.run(this.idsOf(piece), speaker, speed)));
     }
-    return joinSamples(parts);
+    return joinFloats(parts);
   }
 
   /** Returns what the voice reads: one symbol per code point. */

@@ -16,7 +16,7 @@ export interface PiperVoice {
   /** Ids by the name of the speaker. A graph of one speaker takes none. */
   speakers: ReadonlyMap<string, number>;
   takesSpeaker: boolean;
-  /** Of the published settings: the noise in timbre and pace, and the length of a phoneme. */
+  /** The published settings of noise in timbre and pace, and of the length of a phoneme. */
   scales: { noise: number; length: number; pace: number };
 }
 

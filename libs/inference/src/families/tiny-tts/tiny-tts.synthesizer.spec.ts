@@ -1,44 +1,13 @@
 import { describe, expect, it } from 'vitest';
-import type { TaskContext } from '../../engines/queued-task.engine.js';
-import type { GraphSession, GraphTensor, TensorData } from '../../runtime/graph-session.js';
+import { onlyTask, RecordingSession } from '../../speech/__fixtures__/recording-session.js';
 import { PronunciationDictionary } from '../../speech/english/pronunciation-dictionary.js';
 import { WordPronouncer } from '../../speech/english/word-pronouncer.js';
 import { maxSymbols, TinyTtsSynthesizer } from './tiny-tts.synthesizer.js';
 
 const symbols = ['_', 'hh', 'ah', 'l', 'ow', '.', 'UNK'];
 
-/** Records its feeds and returns one sample per symbol. */
-class RecordingSession implements GraphSession {
-  readonly inputs = [];
-  readonly outputs = [];
-  readonly provider = 'cpu';
-  readonly providerNote = null;
-  readonly fed: Record<string, GraphTensor>[] = [];
-
-  tensor(type: string, data: TensorData, dims: readonly number[]): GraphTensor {
-    return { type, data, dims };
-  }
-
-  run(feeds: Record<string, GraphTensor>): Promise<Record<string, GraphTensor>> {
-    this.fed.push(feeds);
-    const length = feeds.x?.dims[1] ?? 0;
-    return Promise.resolve({
-      audio: { type: 'float32', data: new Float32Array(length).fill(1), dims: [1, 1, length] },
-    });
-  }
-
-  release(): Promise<void> {
-    return Promise.resolve();
-  }
-}
-
-const context = {
-  yieldToEventLoop: () => Promise.resolve(),
-  measure: (run: () => Promise<unknown>) => run(),
-} as unknown as TaskContext;
-
 function setUp() {
-  const session = new RecordingSession();
+  const session = new RecordingSession({ input: 'x', output: 'audio', ones: 2 });
   const dictionary = PronunciationDictionary.of({ hello: 'HH AH0 L OW1' });
   const metadata = {
     languageId: 2,
@@ -49,11 +18,8 @@ function setUp() {
   };
   const synthesizer = new TinyTtsSynthesizer(session, metadata, new WordPronouncer(dictionary, null));
   const synthesize = (text: string, speed = 1) =>
-    synthesizer.synthesize(text, { voice: 'male', speed, language: null }, context);
-  const numbers = (name: string) => {
-    const data = session.fed[0]?.[name]?.data ?? [];
-    return [...(data as Iterable<number | bigint>)].map(Number);
-  };
+    synthesizer.synthesize(text, { voice: 'male', speed, language: null }, onlyTask);
+  const numbers = (name: string) => session.numbers(name);
   return { session, synthesize, numbers };
 }
 

@@ -1,8 +1,8 @@
+import { joinFloats } from '#common/values';
 import type { TaskContext } from '../../engines/queued-task.engine.js';
 import type { GraphSession } from '../../runtime/graph-session.js';
 import { spokenText } from '../../speech/english/spoken-text.js';
 import type { WordPronouncer } from '../../speech/english/word-pronouncer.js';
-import { joinSamples } from '../../speech/join-samples.js';
 import type { Synthesizer, SpeakSettings } from '../../speech/synthesizer.js';
 import type { TinyTtsMetadata } from './tiny-tts.metadata.js';
 import { type ToneSymbol, tinyTtsSymbols } from './tiny-tts.phones.js';
@@ -44,7 +44,7 @@ export class TinyTtsSynthesizer implements Synthesizer {
       if (parts.length > 0) await context.yieldToEventLoop();
       parts.push(await context.measure(() => this.run(piece, speakerId, settings.speed)));
     }
-    return joinSamples(parts);
+    return joinFloats(parts);
   }
 
   private async run(symbols: readonly ToneSymbol[], speakerId: number, speed: number): Promise<Float32Array> {

@@ -1,3 +1,4 @@
+import { joinFloats } from '#common/values';
 import type { PromptImage } from '../../contract/text-generation.js';
 import { inSlices } from '../../images/in-slices.js';
 import type { PixelArea, RgbPixels } from '../../images/pixel-grid.js';
@@ -99,7 +100,7 @@ export class Idefics3Processor implements VisionProcessor {
     const last = layout.rows === 0 ? tiled : await inSlices(resample(tiled, { width: side, height: side, filter }));
     requireWanted(isWanted);
     parts.push(await this.encodeTile(this.normalizer.planes(last)));
-    return joined(parts);
+    return joinFloats(parts);
   }
 
   private async encodeTile(planes: Float32Array): Promise<Float32Array> {
@@ -165,14 +166,4 @@ function* areasOf({ rows, columns }: TiledLayout, side: number): Generator<Pixel
       yield { left: column * side, top: row * side, width: side, height: side };
     }
   }
-}
-
-function joined(parts: readonly Float32Array[]): Float32Array {
-  const all = new Float32Array(parts.reduce((sum, { length }) => sum + length, 0));
-  let at = 0;
-  for (const part of parts) {
-    all.set(part, at);
-    at += part.length;
-  }
-  return all;
 }

@@ -46,7 +46,7 @@ export interface VisionConfig {
   spatial_merge_size?: number;
   /** Rows of the learned table of places, which is a square. */
   num_position_embeddings?: number;
-  /** Of an image, where all have as many. */
+  /** Tokens of an image, where all images have as many. */
   tokens?: number;
   /** Side of a window in pixels. */
   window_size?: number;

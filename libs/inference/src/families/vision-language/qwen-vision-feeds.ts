@@ -14,7 +14,7 @@ interface Place {
 }
 
 /**
- * What encoders that this project converted are fed beside the patches: where each is, which rows of the table of places
+ * Inputs of a converted encoder beside the patches: where each patch is, which rows of the table of places
  * lie around it, and its window. The runs of an export compute these from the size of the grid.
  *
  * Source: `vision_utils.py` of transformers 5.23.

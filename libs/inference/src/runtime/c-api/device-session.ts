@@ -69,7 +69,7 @@ export class DeviceSession implements GraphSession, GraphDevice {
     private readonly session: Pointer,
     { hostMemory, deviceMemory }: SessionMemory,
     { provider, providerNote }: ChosenProvider,
-    private readonly options: SessionOptions,
+    private readonly graph: Pick<SessionOptions, 'modelPath' | 'intraOpThreads'>,
   ) {
     [this.hostMemory, this.deviceMemory] = [hostMemory, deviceMemory];
     [this.provider, this.providerNote] = [provider, providerNote];
@@ -90,7 +90,9 @@ export class DeviceSession implements GraphSession, GraphDevice {
       memories.push(api.create('CreateCpuMemoryInfo', deviceAllocator, defaultMemory));
       memories.push(createDeviceMemory(api, chosen.provider));
       const [hostMemory, deviceMemory] = memories as [Pointer, Pointer];
-      return new DeviceSession(api, session, { hostMemory, deviceMemory }, chosen, options);
+      // The bytes of the model are not held: they are freed once the session is open.
+      const { modelPath, intraOpThreads } = options;
+      return new DeviceSession(api, session, { hostMemory, deviceMemory }, chosen, { modelPath, intraOpThreads });
     } catch (error) {
       for (const memory of memories) api.release('memoryInfo', memory);
       api.release('session', session);
@@ -232,8 +234,7 @@ export class DeviceSession implements GraphSession, GraphDevice {
   }
 
   async openBeside(model: Uint8Array): Promise<GraphSession> {
-    const { modelPath, intraOpThreads } = this.options;
-    const options = { modelPath, intraOpThreads, model, spinning: false };
+    const options = { ...this.graph, model, spinning: false };
     return await DeviceSession.open(options, { provider: this.provider, providerNote: null });
   }
 

@@ -7,7 +7,7 @@ import { groupQueryKernel } from '#model-store/device';
 import { hasSoftwareGpu, softwareGpu, softwareGpuTimeouts } from '#test/software-gpu';
 import { DeviceSession } from '../../runtime/c-api/device-session.js';
 
-/* What the kernels of GroupQueryAttention take: where a release of the runtime changes it, the table changes too. */
+/* The kernels of GroupQueryAttention and the table of what they take: where a release of the runtime changes it, the table changes too. */
 
 let folder: string;
 beforeAll(async () => {

@@ -11,7 +11,7 @@ const trialTokens = 48;
 /** Part of the largest logit by which the kernels may differ: their sums are in another order. */
 const tolerance = 0.02;
 
-/** What is needed to compute tokens and forget them again. */
+/** A way to compute tokens and forget them again. */
 export interface PieceTrial {
   session: Pick<GraphSession, 'provider'>;
   vocabularySize: number;

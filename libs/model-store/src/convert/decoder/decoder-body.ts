@@ -55,6 +55,9 @@ export type Attention = (layer: number, projections: Projections) => ValueName;
 
 type QueryTemperature = NonNullable<NonNullable<DecoderShape['attention']>['temperature']>;
 
+/** A residual with a layer's output, and its norm. */
+type Sum = Record<'sum' | 'normed', ValueName>;
+
 /** Adds the layers of a decoder to a graph; the cache layouts differ only in `Attention`. */
 export class DecoderBody {
   readonly builder: GraphBuilder;
@@ -106,25 +109,25 @@ export class DecoderBody {
         residual = middle.sum;
         delta = this.feedForward(layer, middle.normed);
       }
-      if (inputs || shape.layerScale) {
-        const after = this.builder.node('Add', [
-          residual,
-          this.normed(delta, weightNames.layer(layer, 'feed_forward_post_norm')),
-        ]);
-        residual = this.layerScaled(layer, inputs ? inputs.emit(layer, after) : after);
-        const isLast = layer + 1 === shape.layers;
-        normed = this.normed(residual, isLast ? weightNames.finalNorm : weightNames.layer(layer + 1, 'attention_norm'));
-        continue;
-      }
-      residual = this.media?.addDeep(layer, residual) ?? residual;
-      ({ sum: residual, normed } = this.addHalf(residual, delta, layer, 'feed_forward_post_norm', 'attention_norm'));
+      ({ sum: residual, normed } = this.endLayer(layer, residual, delta, inputs));
     }
     return normed;
   }
 
-  private layerScaled(layer: number, input: ValueName): ValueName {
-    if (!this.options.shape.layerScale) return input;
-    return this.builder.node('Mul', [input, this.vector(weightNames.layer(layer, 'layer_scale'), 1)]);
+  /** Adds the second half of a layer, and what the layer adds to it, and norms the sum for the next one. */
+  private endLayer(layer: number, residual: ValueName, delta: ValueName, inputs: LayerInputs | null): Sum {
+    const { layers, layerScale } = this.options.shape;
+    if (!inputs && !layerScale) {
+      const deep = this.media?.addDeep(layer, residual) ?? residual;
+      return this.addHalf(deep, delta, layer, 'feed_forward_post_norm', 'attention_norm');
+    }
+    const post = this.normed(delta, weightNames.layer(layer, 'feed_forward_post_norm'));
+    const after = this.builder.node('Add', [residual, post]);
+    const full = inputs?.emit(layer, after) ?? after;
+    const scale = layerScale && this.vector(weightNames.layer(layer, 'layer_scale'), 1);
+    const sum = scale ? this.builder.node('Mul', [full, scale]) : full;
+    const next = layer + 1 === layers ? weightNames.finalNorm : weightNames.layer(layer + 1, 'attention_norm');
+    return { sum, normed: this.normed(sum, next) };
   }
 
   private firstHalf(layer: number, input: ValueName, attention: Attention, states?: LayerStates): ValueName {
@@ -157,14 +160,11 @@ export class DecoderBody {
   rotateQuery(layer: number, query: ValueName, positions: ValueName): ValueName {
     const { heads, normsRotated, attention } = this.options.shape;
     const tables = this.rotaryTables(layer);
-    // A norm after the rotation would undo a scale before it.
     const place = { heads, layer };
+    // A norm after the rotation would undo a scale before it.
     if (attention?.rotatedNorm && tables !== null) {
-      return this.scaleQuery(
-        this.plainNorm(this.rotate(query, place, positions, tables), heads, layer),
-        positions,
-        layer,
-      );
+      const rotated = this.rotate(query, place, positions, tables);
+      return this.scaleQuery(this.plainNorm(rotated, heads, layer), positions, layer);
     }
     if (!normsRotated) return this.rotate(this.scaleQuery(query, positions, layer), place, positions, tables);
     const normed = this.headNorm(this.rotate(query, place, positions, tables), heads, layer, 'query');
@@ -444,7 +444,7 @@ export class DecoderBody {
     layer: number,
     postNorm: LayerPart,
     nextNorm: LayerPart,
-  ): { sum: ValueName; normed: ValueName } {
+  ): Sum {
     const { layers, normPlacement = 'before', scales } = this.options.shape;
     const post = normPlacement === 'before' ? result : this.normed(result, weightNames.layer(layer, postNorm));
     const delta = this.scaled(post, scales?.residual);
@@ -458,7 +458,7 @@ export class DecoderBody {
   }
 
   /** Adds one kernel for `sum = residual + delta` and its norm. */
-  private addAndNorm(residual: ValueName, delta: ValueName, norm: string): { sum: ValueName; normed: ValueName } {
+  private addAndNorm(residual: ValueName, delta: ValueName, norm: string): Sum {
     const { kind, epsilon } = this.options.shape.norm;
     const operator = kind === 'rms' ? 'SkipSimplifiedLayerNormalization' : 'SkipLayerNormalization';
     const normed = this.builder.freshName(norm);

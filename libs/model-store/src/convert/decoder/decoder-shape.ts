@@ -20,7 +20,7 @@ export interface DecoderShape {
   mixers?: readonly (Mixer | null)[];
   /** Sizes of the heads of each layer, at most `headSize`; the cache has zeros behind smaller ones. */
   headSizes?: readonly number[];
-  /** The layer whose keys and values a layer reads, null for its own; absent: all have their own (Gemma 3n and 4). */
+  /** The layer whose keys and values a layer reads, null for its own; absent: all have their own (Gemma 4). */
   sharedKeyValues?: readonly (number | null)[];
   /** The values of each head are normed, without gains. */
   valueNorm?: true;

@@ -15,7 +15,7 @@ export interface LayerInputsBody extends MixerBody {
 }
 
 /**
- * The vectors that the layers of Gemma 3n and 4 add: for each token and layer the sum of a row of a table and of a
+ * The vectors that the layers of Gemma 4 add: for each token and layer the sum of a row of a table and of a
  * projection of the embedding. A gate of the layer's output multiplies it.
  */
 export class LayerInputs {

@@ -3,9 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { copyTinyDecoder } from '#test/tiny-decoders';
-import { readOnnxModel } from '../../onnx/index.js';
+import { graphWeights } from '../__fixtures__/graph-weights.js';
 import { convertModel } from '../index.js';
-import { InputFile } from '../input-file.js';
 import { HubCheckpoint } from './hub-checkpoint.js';
 import { filesBelowFolder } from './model-files.js';
 
@@ -25,16 +24,7 @@ async function inputOf(name: string): Promise<string> {
 async function convert(inputFolder: string, weights: string): Promise<Map<string, ArrayBuffer>> {
   const outputFolder = await mkdtemp(join(folder, 'out-'));
   await convertModel({ kind: 'safetensors', options: { weights }, inputFolder, outputFolder });
-  const file = await InputFile.open(outputFolder, 'model.onnx');
-  try {
-    const { initializers } = await readOnnxModel(file);
-    const read = initializers.map(async ({ name, data }) => {
-      return [name, (await file.read(data.start, data.length)).buffer] as const;
-    });
-    return new Map(await Promise.all(read));
-  } finally {
-    await file.close();
-  }
+  return await graphWeights(outputFolder);
 }
 
 /** `[inputs, outputs]` of a layer in blocks of 8 bits. */

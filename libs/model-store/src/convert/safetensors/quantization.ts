@@ -10,7 +10,7 @@ export interface Quantization {
   block: readonly [rows: number, columns: number];
 }
 
-const usualBlock = [128, 128] as const;
+const defaultBlock = [128, 128] as const;
 /** Methods whose layers say by their tensors what they are. */
 const floatMethods: ReadonlySet<string> = new Set(['fp8', 'fbgemm_fp8', 'modelopt', 'modelopt_fp4', 'modelopt_mixed']);
 
@@ -26,7 +26,7 @@ export function readQuantization(config: HubConfig, { takesMxfp4 = false } = {})
   if (floatMethods.has(kind)) return { packed: null, block: blockOf(settings, 'weight_block_size') };
   if (kind === 'compressed-tensors') return readCompressed(settings);
   if (kind !== 'awq' && kind !== 'gptq') throw notConverted(`its quantization ${kind.slice(0, 40)}`);
-  return { packed: readPacked(kind, settings), block: usualBlock };
+  return { packed: readPacked(kind, settings), block: defaultBlock };
 }
 
 function notConverted(what: string): Error {
@@ -64,7 +64,7 @@ function groupSizeOf(settings: HubConfig): number | null {
 }
 
 function blockOf(settings: HubConfig | null, name: string): Quantization['block'] {
-  if (!settings?.has(name)) return usualBlock;
+  if (!settings?.has(name)) return defaultBlock;
   const [rows = 0, columns = 0, ...more] = settings.numbers(name);
   const areSizes = [rows, columns].every((size) => Number.isSafeInteger(size) && size >= 1);
   if (areSizes && more.length === 0) return [rows, columns];

@@ -1,3 +1,4 @@
+import { joinFloats } from '#common/values';
 import type { SourceTensor } from '../decoder/decoder-source.js';
 import { invalidFile, quoted } from '../invalid-file.js';
 import type { VisionSource } from './vision-source.js';
@@ -80,11 +81,11 @@ export class GgufVisionWeights implements VisionSource {
     const pieces = stored.map((tensor, index) =>
       outputsOf(tensor, clamp(from - index * outputs, outputs), clamp(to - index * outputs, outputs)),
     );
-    return joined(await Promise.all(pieces));
+    return joinFloats(await Promise.all(pieces));
   }
 
   async vector(name: string): Promise<Float32Array> {
-    return joined(await Promise.all(this.storedNames(name).map((each) => this.find(each).rows(0, 1))));
+    return joinFloats(await Promise.all(this.storedNames(name).map((each) => this.find(each).rows(0, 1))));
   }
 
   private storedModule(module: string): string {
@@ -130,15 +131,5 @@ async function alternating(kernels: readonly SourceTensor[], from: number, to: n
   const pieces = Array.from({ length: planes }, (_, plane) =>
     values.map((each) => each.subarray(plane * width * height, (plane + 1) * width * height)),
   );
-  return joined(pieces.flat());
-}
-
-function joined(pieces: readonly Float32Array[]): Float32Array {
-  const all = new Float32Array(pieces.reduce((sum, { length }) => sum + length, 0));
-  let offset = 0;
-  for (const piece of pieces) {
-    all.set(piece, offset);
-    offset += piece.length;
-  }
-  return all;
+  return joinFloats(pieces.flat());
 }

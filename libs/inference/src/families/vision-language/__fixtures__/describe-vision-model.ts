@@ -24,7 +24,7 @@ export interface VisionModelUnderTest {
   options(): HostLoadOptions | Promise<HostLoadOptions>;
 }
 
-/** What every model that reads images must do, beside the answers of the reference. */
+/** Tests that every model that reads images must pass, beside the answers of the reference. */
 export function describeVisionModel({ name, cases, placeholder, scales, options }: VisionModelUnderTest): void {
   describe(`a model of the family vision-language: ${name}`, () => {
     let run: FamilyRun;
