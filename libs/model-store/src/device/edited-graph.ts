@@ -188,10 +188,16 @@ export class EditedGraph {
     for (let index = this.nodes.length - 1; index >= 0; index -= 1) {
       const node = this.nodes[index] as GraphNode;
       if (!node.outputs.some((name) => name !== '' && used.has(name))) continue;
-      kept.unshift(index);
+      kept.push(index);
       for (const name of node.inputs) used.add(name);
     }
-    return { kept, used };
+    return { kept: kept.reverse(), used };
+  }
+
+  private addReader(name: string, node: GraphNode): void {
+    const known = this.readers.get(name);
+    if (known === undefined) this.readers.set(name, [node]);
+    else known.push(node);
   }
 
   private async read(graph: Uint8Array): Promise<void> {
@@ -211,7 +217,7 @@ export class EditedGraph {
     }
     for (const node of this.nodes) {
       for (const name of node.outputs) this.producers.set(name, node);
-      for (const name of node.inputs) this.readers.set(name, [...(this.readers.get(name) ?? []), node]);
+      for (const name of node.inputs) this.addReader(name, node);
     }
   }
 }

@@ -1,4 +1,4 @@
-import { decodeFloat16 } from '#common';
+import { readFloat16 } from '#common';
 import type { EditedGraph } from './edited-graph.js';
 import { onnxDataTypeCode } from '../onnx/onnx-types.js';
 
@@ -31,8 +31,6 @@ export async function widenHalfTables(graph: EditedGraph): Promise<void> {
 
 function float32FromHalf(bytes: Uint8Array): Float32Array {
   const values = new Float32Array(bytes.length / 2);
-  for (let index = 0; index < values.length; index += 1) {
-    values[index] = decodeFloat16((bytes[2 * index] as number) | ((bytes[2 * index + 1] as number) << 8));
-  }
+  for (let index = 0; index < values.length; index += 1) values[index] = readFloat16(bytes, 2 * index);
   return values;
 }
