@@ -181,7 +181,7 @@ describe('stored responses', () => {
   it('end with their time, and ops deletes them', async () => {
     const { id } = await create('Old [[tokens=2]]');
     const stays = await create('New [[tokens=2]]');
-    await platform.query(`UPDATE response_states SET expires_at = now() WHERE id = $1`, [id]);
+    await platform.query(`UPDATE response_states SET expires_at = now() - interval '1 ms' WHERE id = $1`, [id]);
     await expect(client.responses.retrieve(id)).rejects.toMatchObject({ status: 404 });
     await expect(create('x', { previous_response_id: id })).rejects.toMatchObject({
       status: 400,

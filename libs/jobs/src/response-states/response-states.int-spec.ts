@@ -27,7 +27,8 @@ function statesOf({
 }
 
 async function expire(): Promise<void> {
-  await client.query('UPDATE response_states SET expires_at = now() WHERE id = $1', [id]);
+  // The column rounds to milliseconds, which may be later than now.
+  await client.query(`UPDATE response_states SET expires_at = now() - interval '1 ms' WHERE id = $1`, [id]);
 }
 
 beforeAll(async () => {

@@ -228,7 +228,7 @@ describe('a top-up', () => {
     expect(answer).toMatchObject({ status: 400, receipt: { errorReason: 'insufficient_funds' } });
     const { payload } = JSON.parse(Buffer.from(header, 'base64').toString()) as { payload: Record<string, unknown> };
     chain.send({ terms: offers.offers[0]!.terms, amount: 10_000_000n, payload });
-    await pool.query('UPDATE top_ups SET next_look_at = now() WHERE payer = $1', [payer]);
+    await pool.query("UPDATE top_ups SET next_look_at = now() - interval '1 ms' WHERE payer = $1", [payer]);
     await during([executor], expect.poll(() => creditsOf(payer)).toEqual(['10000000000']));
     expect((await service.submit(header, never)).status).toBe(200);
   });
@@ -272,7 +272,7 @@ describe('a top-up', () => {
     const executor = executorOf();
     await during([executor], service.submit(header, never));
     chain.reorganize();
-    await pool.query('UPDATE top_ups SET next_look_at = now() WHERE payer = $1', [payer]);
+    await pool.query("UPDATE top_ups SET next_look_at = now() - interval '1 ms' WHERE payer = $1", [payer]);
     await during([executor], expect.poll(() => creditsOf(payer)).toEqual(['10000000000', '-10000000000']));
     await expectInvariant({ databaseUrl: database.url });
     chain.mine();
@@ -290,7 +290,7 @@ describe('a top-up', () => {
       [payer],
     );
     chain.reorganize();
-    await pool.query('UPDATE top_ups SET next_look_at = now() WHERE payer = $1', [payer]);
+    await pool.query("UPDATE top_ups SET next_look_at = now() - interval '1 ms' WHERE payer = $1", [payer]);
     await during([executor], expect.poll(() => creditsOf(payer)).toHaveLength(3));
     chain.mine();
     await during([executor], expect.poll(() => creditsOf(payer)).toHaveLength(4));
