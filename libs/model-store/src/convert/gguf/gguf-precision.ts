@@ -5,7 +5,7 @@ import type { GgufHeader, GgufTensor, GgufType } from './gguf-types.js';
 /** Bits per weight up to which blocks of four and of eight bits lose next to nothing. */
 const maxStoredBits = { int4: 5, int8: 9 } as const;
 
-export function bitsPerWeight({ bytes, values }: GgufType): number {
+function bitsPerWeight({ bytes, values }: GgufType): number {
   return (8 * bytes) / values;
 }
 
