@@ -5,7 +5,7 @@ import { windowCachePositions } from './window-cache.js';
 
 /*
  * Memory of the process that serves a text model on a CPU, in one place: what `sluice models add` prints, what a worker
- * plans with, and what `npm run bench -- peak-memory` compares with the measured peak. docs/operate/scaling.md explains them.
+ * plans with, and what `npm run bench -- peak-memory` compares with the measured peak. bench/notes/memory.md explains them.
  */
 
 /** What the cache of keys and values takes, by token. */

@@ -2,7 +2,7 @@ import { mebibyte } from '#common/values';
 import { runtimeBytes } from './decoder-memory.js';
 
 /*
- * Memory of the process that serves a model on a CPU whose graph no converter of text models wrote. docs/operate/scaling.md
+ * Memory of the process that serves a model on a CPU whose graph no converter of text models wrote. bench/notes/memory.md
  * explains the terms and compares them with measurements.
  */
 
