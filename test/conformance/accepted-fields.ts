@@ -18,17 +18,17 @@ type Effect = 'yes' | 'no' | 'refused';
 
 const introduction = `# Fields
 
-Every field of every JSON or form body, by route. A field without an effect is checked and then ignored, so that clients
-that send it work. A refused field may only say that it is not wanted, such as \`false\` or \`off\`. The list is generated from the request classes by \`test/conformance/openapi.spec.ts\`.
+This page lists every field of every JSON or form body, by route. A field without an effect (\`none\`) is checked and then
+ignored, so that clients that send it work. A refused field may only say that it is not wanted, such as \`false\` or \`off\`.
+\`test/conformance/openapi.spec.ts\` generates the list from the request classes.
 
-Fields that are not listed are ignored, except these of other services, which are a 400 that names them:
+Fields that are not listed are ignored, except on \`/messages\`, which refuses them with a 400 that names
+them. Other routes refuse these fields of other services in the same way:
 
 - chat: \`modalities\` other than text, \`audio\`, \`web_search_options\`
 - speech: a \`stream_format\` other than \`audio\`
 
-On \`/messages\`, every field that is not listed is a 400 that names it.
-
-Two fields of other services are translated: \`functions\` and \`function_call\` mean \`tools\` and \`tool_choice\`.
+\`functions\` and \`function_call\` are translated to \`tools\` and \`tool_choice\`.
 `;
 
 /** What descriptions of fields say that are ignored, or that nothing here fulfils. */
