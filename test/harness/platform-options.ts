@@ -15,6 +15,8 @@ export interface PlatformOptions {
   transport?: 'postgres' | 'redis';
   /** `deterministic`: words from a hash, controlled by directives. `text`: the real engine. Default: deterministic. */
   engine?: 'deterministic' | 'text';
+  /** Start timeout of processes and models; default: 150 s. */
+  startWithinMs?: number;
   /** Additional environment of every process. */
   env?: Record<string, string>;
   /** Additional environment of single processes. */

@@ -79,8 +79,8 @@ export interface Platform {
 
 const roles: PlatformRole[] = ['ops', 'worker', 'api'];
 
-/** Start timeout of processes and models, in ms: a shared machine may take a minute. */
-const startWithinMs = 150_000;
+/** Start timeout of processes and models: a shared machine may take a minute. */
+const defaultStartWithinMs = 150_000;
 
 /** Starts everything and resolves when every model is online. Run `npm run build` first: the processes run `dist`. */
 export async function startPlatform(options: PlatformOptions = {}): Promise<Platform> {
@@ -279,6 +279,7 @@ class RunningPlatform implements Platform {
   }
 
   private async until(what: string, holds: () => Promise<boolean>): Promise<void> {
+    const { startWithinMs = defaultStartWithinMs } = this.options;
     const deadline = performance.now() + startWithinMs;
     while (!(await holds().catch(() => false))) {
       if (performance.now() > deadline) throw new Error(`timed out after ${startWithinMs} ms: ${what}`);

@@ -29,6 +29,15 @@ describe('the exit of a command', () => {
     expect(JSON.parse(stdout.join(''))).toEqual({ error: { code: 'MODEL_NOT_FOUND', message: 'No such model.' } });
   });
 
+  it('says what went wrong inside, which a caller of the API never reads', () => {
+    const [stderr, stdout] = [capture('stderr'), capture('stdout')];
+    const reason = 'Softmax requires f16';
+    const message = 'The service failed to answer this request.';
+    reportFailure(new PlatformError('INFERENCE_FAILED', message, null, { reason }), true);
+    expect(stderr).toEqual([`sluice: ${message} Reason: ${reason}\n`]);
+    expect(JSON.parse(stdout.join(''))).toEqual({ error: { code: 'INFERENCE_FAILED', message, reason } });
+  });
+
   it('is 0 for help, and 1 for an unknown command with a pointer to help', async () => {
     const stdout = capture('stdout');
     const stderr = capture('stderr');

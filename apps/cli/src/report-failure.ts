@@ -9,8 +9,8 @@ export function reportFailure(given: unknown, asJson: boolean): number {
   if (given instanceof CommanderError) return given.exitCode;
   const error = connectionFailure(given) ?? given;
   const message = errorText(error);
-  const code = error instanceof PlatformError ? error.code : 'UNKNOWN_ERROR';
-  if (asJson) process.stdout.write(`${JSON.stringify({ error: { code, message } })}\n`);
-  process.stderr.write(`sluice: ${message}\n`);
+  const { code, reason } = error instanceof PlatformError ? error : { code: 'UNKNOWN_ERROR', reason: undefined };
+  if (asJson) process.stdout.write(`${JSON.stringify({ error: { code, message, reason } })}\n`);
+  process.stderr.write(`sluice: ${message}${reason === undefined ? '' : ` Reason: ${reason}`}\n`);
   return 1;
 }
