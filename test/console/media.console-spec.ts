@@ -1,4 +1,4 @@
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
@@ -166,6 +166,34 @@ describe('the playground', () => {
     const video = job.getByLabel('The video');
     await video.waitFor();
     await expect.poll(() => video.evaluate((element) => Reflect.get(element, 'duration'))).toBeCloseTo(10, 0);
+    expect(await axeFindings(page)).toEqual([]);
+    await job.getByRole('button', { name: 'Delete the result' }).click();
+    await job.waitFor({ state: 'detached' });
+    expect(watch.problems()).toEqual([]);
+  });
+
+  it('queues a long text, shows how far it is after a reload too, plays it and saves it', async () => {
+    const watch = watchPage(page);
+    await openView(page, platform.origin, 'playground/jobs');
+    await page.getByLabel('Kind').selectOption('Long speech');
+    const chapter = 'Hello world. Good morning. One two three. '.repeat(100);
+    await page.getByLabel('Text', { exact: true }).fill(`The first chapter. ${chapter}`);
+    await page.getByRole('button', { name: 'Queue' }).click();
+    const job = page.getByRole('article', { name: 'Job of tiny-kokoro' });
+    await job.getByLabel('Progress').waitFor();
+    await page.reload();
+    await job.getByText('The first chapter.').waitFor();
+    const player = job.getByLabel('The audio');
+    await player.waitFor();
+    await expect.poll(() => player.evaluate((element) => Reflect.get(element, 'duration'))).toBeGreaterThan(60);
+    expect(await player.evaluate((element) => Reflect.get(element, 'error'))).toBeNull();
+    const [download] = await Promise.all([
+      page.waitForEvent('download'),
+      job.getByRole('link', { name: 'Download' }).click(),
+    ]);
+    expect(download.suggestedFilename()).toBe('audio.mp3');
+    // A tag, or the first frame.
+    expect((await readFile(await download.path())).toString('latin1', 0, 3)).toMatch(/^(?:ID3|\u00FF[\u00E0-\u00FF])/);
     expect(await axeFindings(page)).toEqual([]);
     await job.getByRole('button', { name: 'Delete the result' }).click();
     await job.waitFor({ state: 'detached' });

@@ -6,6 +6,7 @@ import { toRequestError } from '../../api/use-query.js';
 import { Failure } from '../../components/states.js';
 import { formatDuration, formatTime } from '../../format/time.js';
 import { useObjectUrl } from '../use-object-url.js';
+import { jobFileName } from './job-file.js';
 import { type JobProgress, retrieveJob } from './job-progress.js';
 import type { StoredJob } from './job-store.js';
 
@@ -14,7 +15,8 @@ const pollMs = 5000;
 /** A job and how far it is, as the service says: it survives a reload and a closed page. */
 export function JobRow({ job, remove }: { job: StoredJob; remove: () => void }): JSX.Element {
   const { progress, error } = useJob(job);
-  const address = useObjectUrl(progress?.state === 'done' ? progress.media : null);
+  const media = progress?.state === 'done' ? progress.media : null;
+  const address = useObjectUrl(media);
   const forget = (): void => {
     const body = { model: job.model, queue_id: job.queueId };
     // The result expires after a day, whether or not it could be deleted now.
@@ -32,7 +34,7 @@ export function JobRow({ job, remove }: { job: StoredJob; remove: () => void }):
       {address !== null && <Media route={job.route} address={address} />}
       <p class="buttons">
         {address !== null && (
-          <a href={address} download={job.route === 'video' ? 'video.mp4' : 'audio'}>
+          <a href={address} download={jobFileName(job.route, media?.type ?? '')}>
             Download
           </a>
         )}
