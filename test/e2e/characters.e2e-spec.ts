@@ -265,6 +265,35 @@ describe('a character with documents', () => {
       .toEqual([]);
   });
 
+  it('answers from a file that the Admin API added, which costs nothing', async () => {
+    const path = `${platform.origin}/api/admin/v1/characters/patient-tutor/documents`;
+    const authorization = `Bearer ${platform.adminKey}`;
+    const add = async (name: string, content: string, model?: string) => {
+      const form = new FormData();
+      form.set('file', new File([content], name));
+      if (model !== undefined) form.set('model', model);
+      const response = await fetch(path, { method: 'POST', headers: { authorization }, body: form });
+      return { status: response.status, body: (await response.json()) as { data: { id: string; name: string }[] } };
+    };
+    const { length: before } = await platform.closedJobs();
+    expect((await add('numbers.csv', '1,2,3\n'.repeat(400))).status).toBe(200);
+    const { body } = await add('cat.md', question, 'tiny-bert');
+    expect(body).toMatchObject({
+      model: 'tiny-bert',
+      data: [{ name: 'cat.md', passages: 1 }, { name: 'numbers.csv' }],
+    });
+    const jobs = (await platform.closedJobs()).slice(before);
+    const ids = jobs.filter(({ state }) => state === 'succeeded').map(({ request_id: id }) => id);
+    const charged = `SELECT 1 FROM holds WHERE request_id = ANY($1) AND charged_nano > 0`;
+    expect([ids.length > 1, await platform.query(charged, [ids])]).toEqual([true, []]);
+    await expect
+      .poll(async () => (await ask(question)).service_parameters.web_search_citations[0], { timeout: 10_000 })
+      .toEqual({ title: 'cat.md', url: 'character:patient-tutor/cat.md#0', content: question });
+    for (const { id } of body.data) {
+      expect((await fetch(`${path}/${id}`, { method: 'DELETE', headers: { authorization } })).status).toBe(204);
+    }
+  });
+
   async function ask(content: string, caller = client) {
     const response = await caller.chat.completions.create({
       model: 'default',

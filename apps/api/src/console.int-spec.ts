@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -11,6 +12,7 @@ import {
   ConsoleLinksService,
   ConsoleSessionsRepository,
 } from '#accounts';
+import { documentLimits } from '#characters';
 import { ApiConfig, loadConfig } from '#platform/config';
 import { createLogger } from '#platform/logging';
 import { PrismaService } from '#platform/prisma';
@@ -324,6 +326,54 @@ describe('the Admin API', () => {
     expect((await call(`${path}/documents`, { method: 'DELETE', headers: own })).body).toEqual({ removed: 0 });
     expect((await call(path, { method: 'DELETE', headers: own })).status).toBe(204);
     expect((await call(path, { method: 'DELETE', headers: own })).status).toBe(404);
+  });
+
+  it('lets operators alone add documents, and names what is wrong with one', async () => {
+    const own = { authorization: `Bearer ${keys.adminKey}` };
+    const character = '/api/admin/v1/characters/librarian';
+    const definition = { name: 'Librarian', systemPrompt: 'Be quiet.' };
+    expect((await call(character, { method: 'POST', payload: definition, headers: own })).status).toBe(200);
+    const path = `${character}/documents`;
+    // Failures block the key that sends them.
+    const accounts = new AccountsService(new AccountsRepository(prisma));
+    const newKey = async () => (await accounts.createKey({ accountId: keys.accountId, kind: 'ADMIN' })).key;
+    const send = async (fields: Record<string, string | File>, key?: string, to = path) => {
+      const form = new FormData();
+      for (const [name, value] of Object.entries(fields)) form.append(name, value);
+      const headers = { authorization: `Bearer ${key ?? (await newKey())}`, 'x-forwarded-for': '192.0.2.6' };
+      const response = await fetch(`${origin}${to}`, { method: 'POST', headers, body: form });
+      const { error, code, details } = (await response.json()) as Record<string, unknown>;
+      return { status: response.status, code, problem: `${String(error)} ${JSON.stringify(details)}` };
+    };
+    const file = new File(['The library opens at nine.'], 'hours.md');
+    for (const key of [tenantKey, keys.inferenceKey]) expect((await send({ file }, key)).status).toBe(403);
+    const elsewhere = await send({ file }, undefined, '/api/admin/v1/characters/nobody/documents');
+    expect(elsewhere).toMatchObject({ status: 404, code: 'CHARACTER_NOT_FOUND' });
+    expect((await call(path, { method: 'POST', payload: { file: 'text' }, headers: own })).status).toBe(415);
+    const refusals: [Record<string, string | File>, RegExp][] = [
+      [{ name: 'a.md' }, /"file":.*is required/],
+      [{ file: 'text' }, /"file":.*must be a file/],
+      [{ file: new File([], 'a.md') }, /"file":.*is empty/],
+      [{ file, name: ' ' }, /"name":.*must not be blank/],
+      [{ file, name: 'a\u0007' }, /^name must not hold control characters/],
+      [{ file, name: 'x'.repeat(201) }, /"name":.*200/],
+      [{ file: new File(['x'], 'x'.repeat(201)) }, /^name must have at most 200/],
+      [{ file: new File(['x'], '') }, /^name is required/],
+      [{ file, second: file }, /one file/],
+    ];
+    for (const [fields, problem] of refusals) {
+      const refusal = { status: 400, code: 'INVALID_REQUEST', problem: expect.stringMatching(problem) as string };
+      expect(await send(fields)).toEqual(refusal);
+    }
+    const tooLarge = new File([Buffer.alloc(documentLimits.fileBytes + 1)], 'big.txt');
+    expect(await send({ file: tooLarge })).toMatchObject({ status: 413, code: 'PAYLOAD_TOO_LARGE' });
+    for (const model of ['default', 'unknown']) {
+      expect(await send({ file, model })).toMatchObject({ status: 404, code: 'MODEL_NOT_FOUND' });
+    }
+    for (const id of [randomUUID(), 'hours.md']) {
+      expect((await call(`${path}/${id}`, { method: 'DELETE', headers: own })).status).toBe(404);
+    }
+    expect((await call(character, { headers: own })).body['documents']).toEqual({ model: null, data: [] });
   });
 
   it('is in the OpenAPI document', async () => {

@@ -6,7 +6,7 @@ import { installBundled } from './bundled/install-bundled.js';
 import { averageRating, type CharacterDefinition, type CharacterFilter, type CharacterSort } from './character.js';
 import { CharacterUses } from './character-uses.service.js';
 import { CharactersService } from './characters.service.js';
-import { CharacterDocuments } from './documents/character-documents.service.js';
+import { CharacterDocuments, documentLimits } from './documents/character-documents.service.js';
 import { CharactersRepository } from './characters.repository.js';
 import { ReviewsRepository } from './reviews.repository.js';
 import { DocumentsRepository } from './documents/documents.repository.js';
@@ -170,8 +170,68 @@ describe('the documents of a character', () => {
     expect((await characters.find('ada')).documentsModel).toBe('other');
     await expect(replace({ 'a.md': ' ' })).rejects.toMatchObject({ code: 'INVALID_REQUEST', param: 'a.md' });
     expect(await documents.list((await characters.find('ada')).id)).toMatchObject([{ name: 'a.md', passages: 1 }]);
-    await documents.clear((await characters.find('ada')).id);
+    await documents.clear(await characters.find('ada'));
     expect((await characters.find('ada')).documentsModel).toBeNull();
+  });
+
+  it('are added and removed one by one, up to the limits, and by one model', async () => {
+    const documents = new CharacterDocuments(new DocumentsRepository(prisma));
+    const add = async (name: string, text: string, { modelId = 'm', param = 'file' } = {}) => {
+      const ada = await characters.find('ada');
+      return await documents.add(ada, { name, bytes: Buffer.from(text) }, { ...tools(modelId), param });
+    };
+    const listed = async () => (await documents.list((await characters.find('ada')).id)).map(({ name }) => name);
+    await characters.save(written('ada'));
+    await add('a.md', 'A ship.');
+    embedded.length = 0;
+    expect(await add('b.md', 'Bread.')).toEqual({ added: ['b.md'], removed: [], kept: ['a.md'] });
+    expect(await add('b.md', 'Fresh bread.')).toEqual({ added: ['b.md'], removed: [], kept: ['a.md'] });
+    expect(await add('b.md', 'Fresh bread.')).toEqual({ added: [], removed: [], kept: ['a.md', 'b.md'] });
+    expect([embedded, await listed()]).toEqual([
+      ['Bread.', 'Fresh bread.'],
+      ['a.md', 'b.md'],
+    ]);
+    await expect(add('c.md', ' ')).rejects.toMatchObject({ code: 'INVALID_REQUEST', param: 'file' });
+    await expect(add('c.md', 'A ship.', { modelId: 'n' })).rejects.toMatchObject({ param: 'model', message: / m: / });
+    const long = `${'ship '.repeat(170)}\n\n`.repeat(documentLimits.passages - 1);
+    await expect(add('c.md', long)).rejects.toMatchObject({ code: 'INVALID_REQUEST', param: 'file' });
+    const full = Object.fromEntries(
+      Array.from({ length: documentLimits.files }, (_, index) => [`${index}`, 'A ship.']),
+    );
+    await characters.save(written('bo'));
+    await documents.replace(await characters.find('bo'), files(full), tools('m'));
+    const addToFull = async (name: string) =>
+      await documents.add(await characters.find('bo'), { name, bytes: Buffer.from('A boat.') }, tools('m'));
+    expect((await addToFull('0')).added).toEqual(['0']);
+    await expect(addToFull('one-more')).rejects.toMatchObject({ code: 'INVALID_REQUEST', param: 'one-more' });
+    const remove = async (name: string) => {
+      const ada = await characters.find('ada');
+      const found = (await documents.list(ada.id)).find((document) => document.name === name);
+      await documents.remove(ada, found?.id ?? '');
+    };
+    await remove('b.md');
+    await expect(remove('b.md')).rejects.toMatchObject({ code: 'NOT_FOUND' });
+    // The only document may come back in vectors of another model.
+    await add('a.md', 'A ship.', { modelId: 'n' });
+    expect((await characters.find('ada')).documentsModel).toBe('n');
+    await remove('a.md');
+    expect([await listed(), (await characters.find('ada')).documentsModel]).toEqual([[], null]);
+  });
+
+  it('change for one of several writers at once', async () => {
+    const documents = new CharacterDocuments(new DocumentsRepository(prisma));
+    const ada = await characters.save(written('ada'));
+    const names = ['a.md', 'b.md', 'c.md'];
+    const writers = names.map((name) => documents.add(ada, { name, bytes: Buffer.from(name) }, tools(name)));
+    const results = await Promise.allSettled(writers);
+    const winners = names.filter((_, index) => results[index]?.status === 'fulfilled');
+    const refusals = results.flatMap((result) => (result.status === 'rejected' ? [result.reason as object] : []));
+    expect(winners).toHaveLength(1);
+    for (const refusal of refusals) expect(refusal).toMatchObject({ code: 'SERVICE_UNAVAILABLE' });
+    expect((await documents.list(ada.id)).map(({ name }) => name)).toEqual(winners);
+    expect((await characters.find('ada')).documentsModel).toBe(winners[0]);
+    await characters.remove('ada');
+    await expect(documents.clear(ada)).rejects.toMatchObject({ code: 'SERVICE_UNAVAILABLE' });
   });
 
   it('are searched by the cosine, each character for itself', async () => {

@@ -16,9 +16,6 @@ export interface AddDocumentsOptions {
   json?: boolean;
 }
 
-/** Texts of one task, few enough to report progress in between. */
-const textsAtOnce = 32;
-
 /** Makes a folder the documents of a character. The installed model embeds them in a process of its own, for free. */
 export async function addDocuments(
   context: CliContext,
@@ -35,7 +32,7 @@ export async function addDocuments(
     (await extractor.extract({ bytes, owner: slug, param: name, filename: name, signal })).text;
   const { id: modelId } = model.manifest;
   const changes = await withCheckHost(model, { options: { provider: options.provider }, signal }, (host) =>
-    documents.replace(character, files, { modelId, textOf, embed: (texts) => embedAll(host, texts, signal) }),
+    documents.replace(character, files, { modelId, textOf, embed: (texts) => embed(host, texts, signal) }),
   );
   if (options.json) return output.json({ slug, model: modelId, ...changes });
   for (const [what, names] of Object.entries(changes)) {
@@ -55,28 +52,6 @@ async function embeddingModel({ config }: CliContext, wanted: string | null | un
 }
 
 const rankOf = ({ manifest }: InstalledModel): number => manifest.traits?.['default'] ?? 0;
-
-async function embedAll(host: HostSupervisor, texts: readonly string[], signal: AbortSignal): Promise<number[][]> {
-  const vectors: number[][] = [];
-  for (let at = 0; at < texts.length; at += textsAtOnce) {
-    vectors.push(...(await embedFitting(host, texts.slice(at, at + textsAtOnce), signal)));
-  }
-  return vectors;
-}
-
-/** A passage of more tokens than the model reads, such as a table of numbers, is embedded by its beginning. */
-async function embedFitting(host: HostSupervisor, texts: readonly string[], signal: AbortSignal): Promise<number[][]> {
-  try {
-    return await embed(host, texts, signal);
-  } catch (error) {
-    const [only = '', ...others] = texts;
-    if (!(error instanceof PlatformError) || error.code !== 'TOO_MANY_TOKENS' || only.length < 2) throw error;
-    if (others.length === 0) return await embedFitting(host, [only.slice(0, only.length / 2)], signal);
-    const half = Math.ceil(texts.length / 2);
-    const first = await embedFitting(host, texts.slice(0, half), signal);
-    return [...first, ...(await embedFitting(host, texts.slice(half), signal))];
-  }
-}
 
 async function embed(host: HostSupervisor, texts: readonly string[], signal: AbortSignal): Promise<number[][]> {
   const vectors: number[][] = [];

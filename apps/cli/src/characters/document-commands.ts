@@ -42,8 +42,8 @@ async function listDocuments(context: CliContext, slug: string, { json }: { json
 }
 
 async function removeDocuments(context: CliContext, slug: string, { json }: { json?: boolean }): Promise<void> {
-  const { id } = await (await context.requireCharacters()).find(slug);
-  const removed = await (await context.requireDocuments()).clear(id);
+  const character = await (await context.requireCharacters()).find(slug);
+  const removed = await (await context.requireDocuments()).clear(character);
   if (json) return context.output.json({ slug, removed });
   context.output.line(`${slug}: ${removed} files removed`);
 }

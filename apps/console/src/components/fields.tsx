@@ -153,7 +153,8 @@ export function CheckField({ label, isChecked, onChange }: CheckFieldProps): JSX
 
 interface FileFieldProps {
   label: string;
-  accept: string;
+  /** Absent: any file. */
+  accept?: string;
   onChange: (files: File[]) => void;
   hint?: ComponentChildren;
   isMultiple?: boolean;

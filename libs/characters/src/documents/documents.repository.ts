@@ -23,6 +23,13 @@ export interface NewDocument {
   passages: readonly { text: string; embedding: readonly number[] }[];
 }
 
+/** A character and its documents as they were read. */
+interface KnownDocuments {
+  id: string;
+  documentsModel: string | null;
+  documentIds: readonly string[];
+}
+
 /** Rows of one statement: each has hundreds of numbers. */
 const rowsAtOnce = 100;
 
@@ -42,12 +49,17 @@ export class DocumentsRepository {
     return rows.map(({ _count, ...row }) => ({ ...row, passages: _count.passages }));
   }
 
-  /** Removes some documents and adds others, whose vectors are of `modelId`; null if none is left. */
+  /**
+   * Removes some documents and adds others, whose vectors are of `modelId`; null if none is left. Returns false, and
+   * changes nothing, if the character no longer is as it is `known`.
+   */
   async change(
-    characterId: string,
+    known: KnownDocuments,
     { removed, added, modelId }: { removed: readonly string[]; added: readonly NewDocument[]; modelId: string | null },
-  ): Promise<void> {
-    const work = async (transaction: Prisma.TransactionClient): Promise<void> => {
+  ): Promise<boolean> {
+    const { id: characterId } = known;
+    const work = async (transaction: Prisma.TransactionClient): Promise<boolean> => {
+      if (!(await isUnchanged(transaction, known))) return false;
       await transaction.characterDocument.deleteMany({ where: { characterId, id: { in: [...removed] } } });
       for (const { name, sha256, passages } of added) {
         const { id: documentId } = await transaction.characterDocument.create({ data: { characterId, name, sha256 } });
@@ -59,8 +71,9 @@ export class DocumentsRepository {
         }
       }
       await transaction.character.update({ where: { id: characterId }, data: { documentsModel: modelId } });
+      return true;
     };
-    await this.prisma.$transaction(work, { timeout: 120_000 });
+    return await this.prisma.$transaction(work, { timeout: 120_000 });
   }
 
   /** Returns the passages of a character that are closest to a vector of length 1, the closest first. */
@@ -90,4 +103,17 @@ export class DocumentsRepository {
     const rows = await this.prisma.$queryRaw<object[]>`SELECT 1 FROM pg_extension WHERE extname = 'vector'`;
     return rows.length > 0;
   }
+}
+
+/** Locks the character: two changes at once would mix vectors of two models, or exceed the limits together. */
+async function isUnchanged(
+  transaction: Prisma.TransactionClient,
+  { id, documentsModel, documentIds }: KnownDocuments,
+): Promise<boolean> {
+  // SQL: Prisma cannot lock a row.
+  await transaction.$executeRaw`SELECT 1 FROM characters WHERE id = ${id}::uuid FOR UPDATE`;
+  const select = { documentsModel: true, documents: { select: { id: true } } } as const;
+  const found = await transaction.character.findUnique({ where: { id }, select });
+  if (found?.documentsModel !== documentsModel || found.documents.length !== documentIds.length) return false;
+  return found.documents.every((row) => documentIds.includes(row.id));
 }

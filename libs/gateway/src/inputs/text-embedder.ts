@@ -11,7 +11,7 @@ export interface EmbeddedText {
   deadlineMs: number;
 }
 
-/** Short texts that help with a request. */
+/** Texts that help with a request, or that an operator stores. */
 export interface FreeTexts {
   texts: string[];
   deadlineMs: number;
@@ -32,4 +32,7 @@ export abstract class TextEmbedder {
    * Texts that the model does not read whole are shortened. Rejects as `JobRunner.run` does, and with `MODEL_OFFLINE`.
    */
   abstract embedFreely(model: ModelRequest, input: FreeTexts): Promise<number[][]>;
+
+  /** As `embedFreely`, but rejects with `TOO_MANY_TOKENS` where the model does not read a text whole. */
+  abstract embedWhole(model: ModelRequest, input: FreeTexts): Promise<number[][]>;
 }

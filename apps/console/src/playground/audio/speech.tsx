@@ -5,7 +5,7 @@ import { AreaField, SelectField, TextField } from '../../components/fields.js';
 import { CopyAsPanel } from '../chat/copy-as-panel.js';
 import { ModelField } from '../model-field.js';
 import { useChosenModel, useModels } from '../models.js';
-import { TaskStatus } from '../task-status.js';
+import { TaskStatus } from '../../components/task-status.js';
 import { useObjectUrl } from '../use-object-url.js';
 import { useTask } from '../../api/use-task.js';
 

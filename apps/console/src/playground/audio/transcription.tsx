@@ -7,7 +7,7 @@ import { Table } from '../../components/table.js';
 import { formatRate } from '../../format/numbers.js';
 import { ModelField } from '../model-field.js';
 import { useChosenModel, useModels } from '../models.js';
-import { TaskStatus } from '../task-status.js';
+import { TaskStatus } from '../../components/task-status.js';
 import { useObjectUrl } from '../use-object-url.js';
 import { useTask } from '../../api/use-task.js';
 import { useRecorder } from './use-recorder.js';

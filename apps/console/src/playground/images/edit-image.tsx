@@ -5,7 +5,7 @@ import { RequestError } from '../../api/request-error.js';
 import { AreaField, FileField, SelectField } from '../../components/fields.js';
 import { ModelField } from '../model-field.js';
 import { useChosenModel, useModels } from '../models.js';
-import { TaskStatus } from '../task-status.js';
+import { TaskStatus } from '../../components/task-status.js';
 import { useObjectUrl } from '../use-object-url.js';
 import { useTask } from '../../api/use-task.js';
 import { BeforeAfter } from './before-after.js';

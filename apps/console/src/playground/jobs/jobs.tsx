@@ -7,7 +7,7 @@ import { Empty } from '../../components/states.js';
 import { ModelField } from '../model-field.js';
 import { useChosenModel, useModels } from '../models.js';
 import { readDataUrl } from '../read-file.js';
-import { TaskStatus } from '../task-status.js';
+import { TaskStatus } from '../../components/task-status.js';
 import { useTask } from '../../api/use-task.js';
 import { JobRow } from './job-row.js';
 import { JobStore, type StoredJob } from './job-store.js';

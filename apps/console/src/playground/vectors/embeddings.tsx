@@ -6,7 +6,7 @@ import { CopyAsPanel } from '../chat/copy-as-panel.js';
 import { formatCount } from '../../format/numbers.js';
 import { ModelField } from '../model-field.js';
 import { useChosenModel, useModels } from '../models.js';
-import { TaskStatus } from '../task-status.js';
+import { TaskStatus } from '../../components/task-status.js';
 import { useTask } from '../../api/use-task.js';
 import { cosine, linesOf } from './similarity.js';
 

@@ -29,6 +29,12 @@ export interface ReviewPage {
   pagination: { page: number; totalPages: number; total: number };
 }
 
+/** The documents of a character, and the model that embedded them; null: there are none. */
+export interface CharacterFiles {
+  model: string | null;
+  data: { id: string; name: string; passages: number }[];
+}
+
 /** A character with what only operators see, of `api/admin/v1/characters/{slug}`. */
 export interface AdminCharacter {
   slug: string;
@@ -44,5 +50,5 @@ export interface AdminCharacter {
   webAccess: boolean;
   photoUrl: string | null;
   shareUrl: string | null;
-  documents: { model: string | null; data: { name: string; passages: number }[] };
+  documents: CharacterFiles;
 }

@@ -2,12 +2,11 @@ import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
 import { getJson } from '../../api/client.js';
 import { useQuery } from '../../api/use-query.js';
-import { type Task, useTask } from '../../api/use-task.js';
+import { useTask } from '../../api/use-task.js';
 import { ConfirmButton } from '../../components/confirm-button.js';
 import { AreaField, SelectField } from '../../components/fields.js';
 import { Failure, QueryView } from '../../components/states.js';
-import { Table } from '../../components/table.js';
-import { formatCount } from '../../format/numbers.js';
+import { CharacterDocuments } from './character-documents.js';
 import { CharacterFields } from './character-fields.js';
 import { characterFormOf, characterRequestOf } from './character-form.js';
 import type { AdminCharacter } from './character-responses.js';
@@ -37,7 +36,7 @@ export function OperatedCharacter({ slug, onChanged, onRemoved }: OperatedCharac
           <EditCharacter path={path} character={character} onSaved={onChanged} />
           <WriteReview path={path} onWritten={onChanged} />
           {task.error !== null && <Failure error={task.error} />}
-          <Documents path={path} documents={character.documents} task={task} onRemoved={query.reload} />
+          <CharacterDocuments path={path} documents={character.documents} task={task} onChanged={query.reload} />
           <p class="buttons">
             <ConfirmButton
               label="Remove the character"
@@ -123,52 +122,5 @@ function WriteReview({ path, onWritten }: { path: string; onWritten: () => void 
         </div>
       </form>
     </details>
-  );
-}
-
-interface DocumentsProps {
-  path: string;
-  documents: AdminCharacter['documents'];
-  task: Task<unknown>;
-  onRemoved: () => void;
-}
-
-function Documents({ path, documents: { model, data }, task, onRemoved }: DocumentsProps): JSX.Element {
-  const remove = (): void => {
-    task.run(async (signal) => {
-      await getJson(`${path}/documents`, { method: 'DELETE', signal });
-      onRemoved();
-    });
-  };
-  return (
-    <>
-      <Table
-        caption="Documents that it answers from"
-        rows={data}
-        rowKey={({ name }) => name}
-        empty="It has none. npx sluice characters documents add reads a folder."
-        columns={[
-          { title: 'File', cell: ({ name }) => name, sort: ({ name }) => name },
-          {
-            title: 'Passages',
-            cell: ({ passages }) => formatCount(passages),
-            sort: ({ passages }) => passages,
-            isNumber: true,
-          },
-        ]}
-      />
-      {data.length > 0 && (
-        <p class="buttons">
-          <ConfirmButton
-            label="Remove the documents"
-            description="Remove the documents"
-            warning="Chats no longer cite them."
-            isBusy={task.isBusy}
-            onConfirm={remove}
-          />
-          <span class="hint">Embedded by {model}</span>
-        </p>
-      )}
-    </>
   );
 }

@@ -1,4 +1,5 @@
-import { BooleanField, IntegerField, ScalarListField, TextField } from '#platform/http';
+import { documentLimits } from '#characters';
+import { BooleanField, FileField, IntegerField, ScalarListField, TextField, type UploadedFile } from '#platform/http';
 
 /** Body of `POST /characters/{slug}`: the fields of a file of `sluice characters add`, without the slug. */
 export class CharacterRequest {
@@ -55,4 +56,29 @@ export class CharacterReviewRequest {
 
   @TextField({ maxLength: 100, notBlank: true, description: 'Name of the reviewer; absent: `Operator`.' })
   username?: string;
+}
+
+/** Form of `POST /characters/{slug}/documents`. */
+export class CharacterDocumentRequest {
+  @FileField({
+    required: true,
+    description: 'The file, 25 MB at most: PDF, EPUB, DOCX, PPTX, XLSX, XLS, or any text.',
+  })
+  file!: UploadedFile;
+
+  @TextField({
+    maxLength: documentLimits.nameLength,
+    notBlank: true,
+    description: 'What citations call it; absent: the name of the file. A document of the same name is replaced.',
+    example: 'menu.pdf',
+  })
+  name?: string;
+
+  @TextField({
+    maxLength: 200,
+    notBlank: true,
+    description: 'Embedding model; absent: that of the other documents, or the default one.',
+    example: 'all-minilm-l6-v2',
+  })
+  model?: string;
 }

@@ -6,6 +6,7 @@ const text = { type: 'string' } as const;
 const optional = { type: 'string', nullable: true } as const;
 
 export class CharacterFileResponse {
+  @ApiProperty({ type: 'string', format: 'uuid' }) id!: string;
   @ApiProperty({ ...text, example: 'menu.pdf' }) name!: string;
   @ApiProperty({ type: 'integer', minimum: 0 }) passages!: number;
 }

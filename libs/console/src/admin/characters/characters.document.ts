@@ -1,7 +1,7 @@
 import type { DocumentedRoute } from '#platform/http';
 import { adminErrors, adminRoute } from '../admin.document.js';
-import { CharacterRequest, CharacterReviewRequest } from './character.request.js';
-import { AdminCharacterResponse, RemovedDocumentsResponse } from './character.response.js';
+import { CharacterDocumentRequest, CharacterRequest, CharacterReviewRequest } from './character.request.js';
+import { AdminCharacterResponse, CharacterFilesResponse, RemovedDocumentsResponse } from './character.response.js';
 
 /* OpenAPI documents of the routes that edit characters. */
 
@@ -47,12 +47,32 @@ export const charactersDocuments = {
     responses: done,
     errors: [...errors, 404, 415],
   },
+  addDocument: {
+    ...adminRoute,
+    operationId: 'addAdminCharacterDocument',
+    summary: 'Add a document that a character answers from',
+    description:
+      'For operators. The response comes when the file is read and a worker has embedded its passages, which costs no ' +
+      'credit. A failure changes nothing, and an unchanged file is not embedded again. Chats use it within 2 s.',
+    body: CharacterDocumentRequest,
+    example: { file: '(the file)', name: 'menu.pdf' },
+    responses: { 200: { json: CharacterFilesResponse } },
+    errors: [...errors, 404, 413, 415, 503, 504],
+  },
+  removeDocument: {
+    ...adminRoute,
+    operationId: 'removeAdminCharacterDocument',
+    summary: 'Remove one document of a character',
+    description: 'For operators.',
+    responses: done,
+    errors: [...errors, 404, 503],
+  },
   removeDocuments: {
     ...adminRoute,
     operationId: 'removeAdminCharacterDocuments',
     summary: 'Remove the documents of a character',
-    description: 'For operators. `npx sluice characters documents add` reads a folder of new ones.',
+    description: 'For operators.',
     responses: { 200: { json: RemovedDocumentsResponse } },
-    errors: [...errors, 404],
+    errors: [...errors, 404, 503],
   },
 } satisfies Record<string, DocumentedRoute>;

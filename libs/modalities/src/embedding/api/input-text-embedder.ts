@@ -26,21 +26,21 @@ export class InputTextEmbedder extends TextEmbedder {
   }
 
   override async embedFreely(model: ModelRequest, { texts, ...options }: FreeTexts): Promise<number[][]> {
-    model.requireServed();
-    const { maxInputTokens } = embeddingMembers(model.manifest);
     try {
       return await this.embedWhole(model, { texts, ...options });
     } catch (error) {
       if (!(error instanceof PlatformError) || error.code !== 'TOO_MANY_TOKENS') throw error;
+      const { maxInputTokens } = embeddingMembers(model.manifest);
       const fitting = texts.map((text) => shortened(text, maxInputTokens - tokensAround));
       return await this.embedWhole(model, { texts: fitting, ...options });
     }
   }
 
-  private async embedWhole(
+  override async embedWhole(
     model: ModelRequest,
     { texts, deadlineMs, signal: disconnected }: FreeTexts,
   ): Promise<number[][]> {
+    model.requireServed();
     const { maxInputTokens } = embeddingMembers(model.manifest);
     const payload = { texts, dimensions: null };
     const promptTokens = maxEmbeddingTokens(payload, { maxInputTokens, pricing: null });

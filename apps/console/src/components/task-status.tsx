@@ -1,17 +1,19 @@
 import type { JSX } from 'preact';
-import { Failure } from '../components/states.js';
-import { formatDuration } from '../format/time.js';
 import type { Task } from '../api/use-task.js';
+import { formatDuration } from '../format/time.js';
+import { Failure } from './states.js';
 
 interface TaskStatusProps {
   task: Task<unknown>;
   /** What the button does, such as `Generate`. */
   action: string;
+  /** What it does at the moment. */
+  running?: string;
   canRun: boolean;
 }
 
 /** The buttons of a task, and how long it runs or why it failed. */
-export function TaskStatus({ task, action, canRun }: TaskStatusProps): JSX.Element {
+export function TaskStatus({ task, action, running = 'Running', canRun }: TaskStatusProps): JSX.Element {
   const { isBusy, elapsedMs, error, result } = task;
   return (
     <>
@@ -25,7 +27,7 @@ export function TaskStatus({ task, action, canRun }: TaskStatusProps): JSX.Eleme
         <span role="status">
           {isBusy && (
             <>
-              <span class="spinner" aria-hidden="true" /> Running
+              <span class="spinner" aria-hidden="true" /> {running}
             </>
           )}
           {!isBusy && result !== null && error === null && 'Done'}
