@@ -26,6 +26,7 @@ const sqlNames = [
   'docs/operate/scaling.md',
   'libs/billing/src/ledger.repository.ts',
   'libs/jobs/README.md',
+  'libs/backup/src/database/tables.ts',
   'libs/billing/src/archive/',
   'libs/jobs/src/lifecycle/jobs.repository.ts',
   'libs/jobs/src/recovery/bounded-tables.conformance.ts',

@@ -1,11 +1,11 @@
 import { readFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import type { AccountsService } from '#accounts';
 import { PlatformError } from '#common';
 import { type ProcessIdentity, processState, startCommand } from '#platform/process';
 import type { ModelRegistryService } from '#model-registry';
 import { createProgressReporter, type ProgressReporter, type SourceSettings } from '#model-store';
 import { type CliConfig, forgetPostgresVariables } from '#platform/config';
+import { runtimeFile } from '#platform/home';
 import type { PrismaService } from '#platform/prisma';
 import type { QueueTransport } from '#queue';
 import { Output } from './output.js';
@@ -100,6 +100,11 @@ export class CliContext {
     return (await this.databaseUrl()) ?? refuseWithoutDatabase();
   }
 
+  /** The configured database, or that of the running installation of this home; undefined if there is neither. */
+  async databaseUrl(): Promise<string | undefined> {
+    return this.config.databaseUrl ?? (await this.runtime())?.databaseUrl;
+  }
+
   async requireAccounts(): Promise<AccountsService> {
     const prisma = await this.requireDatabase();
     const { AccountsRepository, AccountsService } = await import('#accounts');
@@ -172,14 +177,10 @@ export class CliContext {
     return this.prisma;
   }
 
-  private async databaseUrl(): Promise<string | undefined> {
-    return this.config.databaseUrl ?? (await this.runtime())?.databaseUrl;
-  }
-
   /** Also returns null for a state file that a killed `npm start` left behind. */
   private async runtime(): Promise<RuntimeFile | null> {
     try {
-      const runtime = JSON.parse(await readFile(join(this.config.home, 'runtime.json'), 'utf8')) as RuntimeFile;
+      const runtime = JSON.parse(await readFile(runtimeFile(this.config.home), 'utf8')) as RuntimeFile;
       if ((await processState(runtime)) === 'gone') return null;
       if (runtime.hasOwnDatabase && this.config.databaseUrl === undefined) forgetPostgresVariables();
       return runtime;

@@ -1,6 +1,7 @@
 import { Command } from 'commander';
 import { addAccountCommands } from './accounts/account-commands.js';
 import { addKeyCommands } from './accounts/key-commands.js';
+import { addBackupCommands } from './backup/backup-commands.js';
 import { addCharacterCommands } from './characters/character-commands.js';
 import type { CliContext } from './cli-context.js';
 import { addConsoleCommands } from './console/console-commands.js';
@@ -27,6 +28,7 @@ export function createProgram(context: CliContext): Command {
     .showHelpAfterError('Add --help for a list of commands.')
     .exitOverride();
   addMigrateCommand(program, context);
+  addBackupCommands(program, context);
   addModelCommands(program, context);
   addAccountCommands(program, context);
   addKeyCommands(program, context);

@@ -3,9 +3,9 @@ import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Writable } from 'node:stream';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { lockFile } from '#platform/home';
 import { type ProcessIdentity, processStart, StartRefusal } from '#platform/process';
 import { withHome } from './home-lock.js';
-import { lockFile } from './home.js';
 import { MergedLog } from './merged-log.js';
 
 let output = '';

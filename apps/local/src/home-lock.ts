@@ -1,7 +1,7 @@
 import { hostname } from 'node:os';
+import { lockFile } from '#platform/home';
 import { startCommand, StartRefusal } from '#platform/process';
 import { type FileLockOptions, withFileLock } from '#model-store';
-import { lockFile } from './home.js';
 import type { MergedLog } from './merged-log.js';
 
 /**

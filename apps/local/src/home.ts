@@ -1,21 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import { constants, existsSync } from 'node:fs';
-import { access, chmod, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
-import { dirname, join, resolve } from 'node:path';
+import { access, chmod, mkdir, readFile, rm } from 'node:fs/promises';
+import { dirname, resolve } from 'node:path';
 import { errorText } from '#common/values';
+import { firstKeysFile, runtimeFile, secretKeyFile, writePrivate } from '#platform/home';
 import { type ProcessIdentity, startCommand, StartRefusal } from '#platform/process';
-
-/*
- * Contents of the home folder:
- *
- * - `local.lock`: lock of the running instance
- * - `secret.key`: encrypts payloads at rest; without it open jobs are lost
- * - `first-keys.txt`: the keys of the first start, if its output was no terminal
- * - `runtime.json`: while running, the addresses of database and API for the command line
- * - `postgres/`: the embedded database
- * - `artifacts/`: see libs/storage/src/create-store.ts
- * - `models/`, `downloads/`: see libs/model-store/src/layout.ts
- */
 
 /** Contents of `runtime.json`, through which the command line finds a running installation. */
 export interface RuntimeFile extends ProcessIdentity {
@@ -54,13 +43,9 @@ async function reasonOf(error: unknown, home: string): Promise<string> {
   );
 }
 
-export function lockFile(home: string): string {
-  return join(home, 'local.lock');
-}
-
 /** Returns the secret key of this home, created at its first start. */
 export async function readSecretKey(home: string): Promise<string> {
-  const file = join(home, 'secret.key');
+  const file = secretKeyFile(home);
   try {
     const key = (await readFile(file, 'utf8')).trim();
     if (!/^[0-9a-f]{64}$/i.test(key)) {
@@ -79,7 +64,7 @@ export async function readSecretKey(home: string): Promise<string> {
 }
 
 export async function writeRuntimeFile(home: string, runtime: RuntimeFile): Promise<void> {
-  await writePrivate(join(home, 'runtime.json'), `${JSON.stringify(runtime, null, 2)}\n`);
+  await writePrivate(runtimeFile(home), `${JSON.stringify(runtime, null, 2)}\n`);
 }
 
 /** Writes the keys of the first start for its owner; returns the path. */
@@ -87,19 +72,11 @@ export async function writeFirstKeys(
   home: string,
   { adminKey, inferenceKey }: { adminKey: string; inferenceKey: string },
 ): Promise<string> {
-  const file = join(home, 'first-keys.txt');
+  const file = firstKeysFile(home);
   await writePrivate(file, `Admin key       ${adminKey}\nInference key   ${inferenceKey}\n`);
   return file;
 }
 
 export async function removeRuntimeFile(home: string): Promise<void> {
-  await rm(join(home, 'runtime.json'), { force: true });
-}
-
-/** Writes a file atomically, readable only by its owner. */
-async function writePrivate(file: string, text: string): Promise<void> {
-  const partial = `${file}.partial`;
-  await rm(partial, { force: true });
-  await writeFile(partial, text, { mode: 0o600, flag: 'wx' });
-  await rename(partial, file);
+  await rm(runtimeFile(home), { force: true });
 }

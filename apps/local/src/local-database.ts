@@ -1,8 +1,8 @@
-import { join } from 'node:path';
 import { errorText } from '#common/values';
 import { StartRefusal } from '#platform/process';
 import { forgetPostgresVariables, type LocalConfig } from '#platform/config';
 import { type EmbeddedPostgres, saysDiskFull, startEmbeddedPostgres } from '#platform/embedded-postgres';
+import { postgresFolder } from '#platform/home';
 import { migrate } from '#platform/migrations';
 import type { MergedLog } from './merged-log.js';
 import { RestartDelay } from './restart-delay.js';
@@ -30,7 +30,7 @@ export function isolateOwnDatabase({ databaseUrl, queueUrl }: LocalConfig): void
 export async function openDatabase(home: string, givenUrl: string | undefined, log: MergedLog): Promise<LocalDatabase> {
   const database = givenUrl
     ? { url: givenUrl, stop: () => Promise.resolve() }
-    : await SupervisedPostgres.start(join(home, 'postgres'), log);
+    : await SupervisedPostgres.start(postgresFolder(home), log);
   let created = 0;
   try {
     await migrate({

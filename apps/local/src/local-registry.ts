@@ -1,10 +1,10 @@
 import { existsSync } from 'node:fs';
-import { join } from 'node:path';
 import { errorText } from '#common/values';
 import { AccountsRepository, AccountsService, type BootstrapKeys } from '#accounts';
 import { createLedger } from '#billing';
 import { bundledCharacterFolder, installBundled, loadCharacterFolder } from '#characters';
 import { parseNanos } from '#common';
+import { postgresFolder } from '#platform/home';
 import { StartRefusal } from '#platform/process';
 import { ModelRegistryService, ModelRepository, noOnlineModels } from '#model-registry';
 import {
@@ -55,7 +55,7 @@ export async function prepareDatabase(
  * models that an operator added.
  */
 export async function checkModelNames({ home, databaseUrl, models }: LocalConfig): Promise<void> {
-  if (databaseUrl !== undefined || existsSync(join(home, 'postgres'))) return;
+  if (databaseUrl !== undefined || existsSync(postgresFolder(home))) return;
   const bundled = await loadManifestFolder(bundledManifestFolder(), () => undefined);
   selectNamed(bundled, models);
 }

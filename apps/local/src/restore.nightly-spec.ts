@@ -5,7 +5,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { expectInvariant } from '#test/invariant';
-import { LocalRun, tinyModel } from '#test/local-run';
+import { Installation } from '#test/installation';
+import { LocalRun } from '#test/local-run';
 import { startPostgres, type TestPostgres } from '#test/postgres-server';
 
 /* Backups by docs/operate/operations.md, restored on a machine that has nothing of the first one. */
@@ -115,34 +116,4 @@ interface Backup {
   key: string;
   responseId: string;
   accounts: string;
-}
-
-/** A running one, as its clients and its operator see it. */
-class Installation {
-  private readonly baseUrl: string;
-
-  constructor(readonly run: LocalRun) {
-    this.baseUrl = `${run.origin}/api/v1`;
-  }
-
-  /** Asks for a response that is stored; returns its id. */
-  async respond(key: string): Promise<string> {
-    const response = await fetch(`${this.baseUrl}/responses`, {
-      method: 'POST',
-      headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
-      body: JSON.stringify({ model: tinyModel, input: 'How are you today?', max_output_tokens: 16, store: true }),
-    });
-    const body = (await response.json()) as { id?: string };
-    if (!response.ok || body.id === undefined) throw new Error(JSON.stringify(body));
-    return body.id;
-  }
-
-  async readResponse(key: string, id: string): Promise<number> {
-    return (await fetch(`${this.baseUrl}/responses/${id}`, { headers: { authorization: `Bearer ${key}` } })).status;
-  }
-
-  /** The table of `sluice accounts list`, with keys and balances. */
-  async accounts(): Promise<string> {
-    return (await this.run.sluice('accounts', 'list')).stdout;
-  }
 }

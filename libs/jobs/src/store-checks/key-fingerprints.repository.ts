@@ -21,7 +21,7 @@ export class KeyFingerprintsRepository {
    * when another key of this process was, because the key is being changed.
    */
   async compare({ name, keys }: NamedKeys, { note }: { note: boolean }): Promise<StoreFinding[]> {
-    const [first, ...others] = keys.map((key) => fingerprintOf(name, key));
+    const [first, ...others] = keys.map((key) => keyFingerprint(name, key));
     if (first === undefined) return [];
     if (note) {
       await this.queries.$executeRaw`
@@ -41,6 +41,6 @@ export class KeyFingerprintsRepository {
 }
 
 /** 16 bytes reveal nothing about a random key of 32 bytes. */
-function fingerprintOf(name: string, key: string): Buffer {
+export function keyFingerprint(name: string, key: string): Buffer {
   return deriveKey(key, `fingerprint of ${name}`).subarray(0, 16);
 }

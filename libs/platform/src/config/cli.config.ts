@@ -1,4 +1,4 @@
-import { BaseConfig } from './base.config.js';
+import { StorageConfig } from './base.config.js';
 import {
   BraveSearchKey,
   ProvidersOfSearch,
@@ -22,7 +22,6 @@ import {
   QueueKeyVariable,
   QueueUrlVariable,
   RedisUrlVariable,
-  StorageUrlVariable,
 } from './shared.variables.js';
 import { BooleanVariable, TextVariable } from './variable.js';
 
@@ -30,7 +29,7 @@ import { BooleanVariable, TextVariable } from './variable.js';
 const poolList =
   /^[a-z0-9][a-z0-9._-]{0,62}=[^\s:,;=]+(,[^\s:,;=]+)*(;[a-z0-9][a-z0-9._-]{0,62}=[^\s:,;=]+(,[^\s:,;=]+)*)*$/;
 
-export class CliConfig extends BaseConfig {
+export class CliConfig extends StorageConfig {
   @OptionalDatabaseUrlVariable()
   databaseUrl?: string;
 
@@ -151,7 +150,4 @@ export class CliConfig extends BaseConfig {
 
   @RedisUrlVariable()
   redisUrl?: string;
-
-  @StorageUrlVariable()
-  storageUrl?: string;
 }

@@ -122,8 +122,8 @@ describe('parseConfig', () => {
     expect(() => parseConfig(LocalConfig, half, children)).toThrow(
       expect.objectContaining({
         problems: [
-          'SLUICE_STAKE_RPC_URL and SLUICE_STAKE_CONTRACT must be set together or not at all.',
           'SLUICE_S3_ACCESS_KEY_ID and SLUICE_S3_SECRET_ACCESS_KEY must be set together or not at all.',
+          'SLUICE_STAKE_RPC_URL and SLUICE_STAKE_CONTRACT must be set together or not at all.',
         ],
       }),
     );

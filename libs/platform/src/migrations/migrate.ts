@@ -12,7 +12,9 @@ export interface MigrateOptions {
   /** URL of a role that may create tables. */
   url: string;
   /** Prisma's `migrations` folder; default: that of this project. */
-  folder?: string;
+  folder?: string | undefined;
+  /** The last migration to apply; default: all. A restore migrates as far as its backup was. */
+  through?: string | undefined;
   /** `isNew`: the database had none before, so this is not an upgrade. */
   onApplied?: (name: string, isNew: boolean) => void;
   /** Called when a migration waits for a lock and will be retried. */
@@ -82,7 +84,10 @@ export async function migrate(options: MigrateOptions): Promise<string[]> {
   try {
     await acquireLock(client);
     await client.query(createBookkeeping);
-    const missing = await missingMigrations(client, files);
+    const { through } = options;
+    const missing = (await missingMigrations(client, files)).filter(
+      ({ name }) => through === undefined || name <= through,
+    );
     for (const file of missing) {
       await applyWhenReady(client, file, options);
       options.onApplied?.(file.name, missing.length === files.length);
@@ -132,7 +137,7 @@ function checkHistory(row: AppliedRow, files: MigrationFile[]): void {
   const file = files.find((candidate) => candidate.name === name);
   if (!file) {
     throw new MigrationError(
-      `This database has migration ${name}, which this version does not know: it was made by a newer version.` +
+      `This database has migration ${name}, which this version does not know: it was made by a newer version. ` +
         'Start that version, or restore a backup.',
     );
   }
