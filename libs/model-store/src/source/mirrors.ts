@@ -34,8 +34,10 @@ export async function fetchWithMirrors(
 ): Promise<string[]> {
   const { source, into } = request;
   const { mirrors = [], ...plain } = source;
-  const missing = plain.files.filter((file) => !existsSync(targetOf(into, file)));
-  if (mirrors.length === 0 || missing.length === 0) return fetch({ ...request, source: plain });
+  if (mirrors.length === 0) return fetch({ ...request, source: plain });
+  const missing = await missingFiles(plain.files, request);
+  // The place that they came from may be one that nobody reaches.
+  if (missing.length === 0) return [];
   const reasons: string[] = [];
   const attempts: { name: string; run: () => Promise<string[]> }[] = [
     { name: plain.uri, run: () => fetch({ ...request, source: plain, attempts: attemptsWithMirrors }) },
@@ -56,6 +58,28 @@ export async function fetchWithMirrors(
     }
   }
   throw pullError(`No source of ${missing.map(({ path }) => path).join(', ')} could be reached. ${reasons.join(' ')}`);
+}
+
+/** Returns the files that an earlier pull did not leave whole. */
+async function missingFiles(files: readonly ManifestFile[], request: SourceRequest): Promise<ManifestFile[]> {
+  const { into, signal, onProgress } = request;
+  const missing: ManifestFile[] = [];
+  for (const file of files) {
+    const target = targetOf(into, file);
+    if (!existsSync(target)) {
+      missing.push(file);
+      continue;
+    }
+    const check = new ContentCheck(file, file.path);
+    await check.updateFromFile(target, (done) => onProgress(file.path, 'verify', done, file.bytes ?? null), signal);
+    try {
+      check.verify();
+    } catch {
+      await rm(target);
+      missing.push(file);
+    }
+  }
+  return missing;
 }
 
 /** Fetches into a folder of its own, because parts of two mirrors may have the same names. */

@@ -219,6 +219,17 @@ describe('mirrors of a source', () => {
     expect(await readdir(into(), { recursive: true })).toEqual(['.mirrors']);
   });
 
+  it('are needed once: a pull that had all files goes on without anybody, and replaces those that were damaged', async () => {
+    await fetchWithMirrors(requestOf({ ...blocked, mirrors: [mirrorInParts()] }));
+    const asked = requests.length;
+    const unreachable = { sources: [{ ...sourceOf('nowhere') }] };
+    expect(await fetchWithMirrors(requestOf({ ...blocked, mirrors: [unreachable] }))).toEqual([]);
+    expect(requests).toHaveLength(asked);
+    await writeFile(join(into(), 'model.gguf'), Buffer.alloc(weights.length));
+    await fetchWithMirrors(requestOf({ ...blocked, mirrors: [mirrorInParts()] }));
+    expect((await readFile(join(into(), 'model.gguf'))).equals(weights)).toBe(true);
+  });
+
   it('do not add what an unreachable source left', async () => {
     await fetchWithMirrors(requestOf({ ...blocked, mirrors: [mirrorInParts()] }));
     await rm(join(into(), 'model.gguf'));
