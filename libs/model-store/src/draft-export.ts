@@ -3,7 +3,9 @@ import { PlatformError } from '#common';
 import { type ManifestSource, validateManifest } from '#model-registry/manifest';
 import type { Draft, DraftOptions } from './draft.js';
 import { chatSlots, commonFields, constraintsOf, defaultContextLimit, quantizationOf } from './draft-fields.js';
+import { defaultBlockSize, linearFormat } from './convert/conversion-options.js';
 import { imageTokensOf } from './image-tokens.js';
+import { bytesPerValue } from './source/converted-formats.js';
 import type { ExportFamily } from './source/exported-model.js';
 import type { ExportSourceDescription } from './source/source-description.js';
 
@@ -42,6 +44,8 @@ const voiceActivity: ManifestSource = {
   ],
 };
 
+const weightPrecisions = { float32: 'not-available', int8: 'int8', 'int8-channel': 'int8', int4: 'int4' } as const;
+
 const free = { usd: 0, diem: 0 };
 const maxMusicSeconds = 30;
 
@@ -52,14 +56,18 @@ const maxMusicSeconds = 30;
 export function draftExport(uri: string, found: ExportSourceDescription, options: DraftOptions): Draft {
   const { exported, source } = found;
   const { family, graphFile, familyOptions, config } = exported;
-  refuseMeaningless(family, options, uri);
+  const isConverted = exported.converted !== undefined;
+  refuseMeaningless(family, options, { uri, isConverted });
   refuseStereo(config, uri);
-  const bytes = source.files.reduce((sum, file) => sum + (file.bytes ?? 0), 0);
+  const weights = options.weights ?? 'float32';
+  const bytes = exported.converted
+    ? Math.ceil(exported.converted * bytesPerValue(linearFormat(weights, defaultBlockSize)))
+    : source.files.reduce((sum, file) => sum + (file.bytes ?? 0), 0);
   const tokenizerBytes = source.files.find(({ path }) => basename(path) === 'tokenizer.json')?.bytes ?? 0;
   const common = {
     ...commonFields(uri, found.name, { bytes, license: found.license }, options),
     sources: [source],
-    converter: { kind: 'none' },
+    converter: isConverted ? { kind: 'whisper', options: { weights } } : { kind: 'none' },
     family,
     familyOptions,
     graphFile,
@@ -70,7 +78,7 @@ export function draftExport(uri: string, found: ExportSourceDescription, options
   return {
     manifest,
     facts: {
-      summary: `${String(config['model_type'])}, ONNX graphs ${graphs.join(', ')}`,
+      summary: `${String(config['model_type'])}, ${isConverted ? `served as ${weights}` : `ONNX graphs ${graphs.join(', ')}`}`,
       weightsBytes: bytes,
       decoder: null,
       family: {
@@ -87,10 +95,14 @@ export function draftExport(uri: string, found: ExportSourceDescription, options
   };
 }
 
-function refuseMeaningless(family: ExportFamily, options: DraftOptions, uri: string): void {
+function refuseMeaningless(
+  family: ExportFamily,
+  options: DraftOptions,
+  { uri, isConverted }: { uri: string; isConverted: boolean },
+): void {
   const names = family === 'vision-language' ? settled : settledWithoutTokens;
   for (const [name, flag] of Object.entries(names)) {
-    if (options[name as keyof DraftOptions] === undefined) continue;
+    if (options[name as keyof DraftOptions] === undefined || (isConverted && name === 'weights')) continue;
     throw new PlatformError('INVALID_REQUEST', `${flag} changes nothing for ${uri}, a model of the family ${family}.`);
   }
 }
@@ -109,13 +121,16 @@ const kinds: Readonly<Record<ExportFamily, (found: ExportSourceDescription, opti
   whisper: transcriptionFields,
 };
 
-function transcriptionFields({ source, exported }: ExportSourceDescription): object {
+function transcriptionFields({ source, exported }: ExportSourceDescription, { weights }: DraftOptions): object {
   return {
     type: 'asr',
     sources: [source, voiceActivity],
     familyOptions: { ...exported.familyOptions, voiceActivityFile: 'silero_vad.onnx' },
     slots: recordingSlots,
-    capabilities: { supportsAudioInput: true, quantization: quantizationOf(exported.graphFile) },
+    capabilities: {
+      supportsAudioInput: true,
+      quantization: weights === undefined ? quantizationOf(exported.graphFile) : weightPrecisions[weights],
+    },
     pricing: { per_audio_second: free },
   };
 }

@@ -121,6 +121,7 @@ export const converterKinds = [
   'prompt-encoder',
   'onnx',
   'lora',
+  'whisper',
 ] as const;
 
 export interface ManifestConverter {

@@ -17,6 +17,7 @@ export const converterVersions: Record<ManifestConverter['kind'], string> = {
   'prompt-encoder': 'prompt-encoder/1',
   onnx: 'onnx/1',
   lora: 'lora/1',
+  whisper: 'whisper/1',
 };
 
 /** Returns true if this release's converter wrote the model, by `installed.json`. */

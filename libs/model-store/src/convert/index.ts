@@ -12,6 +12,7 @@ import { convertPromptEncoder } from './prompt-encoder.converter.js';
 import { convertSafetensors } from './safetensors.converter.js';
 import { convertTfjs } from './tfjs.converter.js';
 import { convertTfjsGraph } from './tfjs-graph.converter.js';
+import { convertWhisper } from './whisper.converter.js';
 
 export type * from './conversion.js';
 export { concatenateFiles } from './concatenate.js';
@@ -29,6 +30,7 @@ const converters = {
   'prompt-encoder': convertPromptEncoder,
   onnx: convertOnnx,
   lora: convertLora,
+  whisper: convertWhisper,
 };
 
 /** Converter kinds of manifests; `none` is a plain copy by the caller. */

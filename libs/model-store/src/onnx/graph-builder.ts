@@ -22,7 +22,16 @@ export class GraphBuilder {
   private readonly constants = new Map<string, ValueName>();
   private counter = 0;
 
-  constructor(private readonly name: string) {}
+  /** `parent` is the graph around a branch. */
+  constructor(
+    private readonly name: string,
+    private readonly parent?: GraphBuilder,
+  ) {}
+
+  /** Starts the graph of a branch. It reads the values of this one, which gets its weights and constants. */
+  branch(name: string): GraphBuilder {
+    return new GraphBuilder(name, this);
+  }
 
   input(name: string, type: OnnxDataType, dimensions: OnnxDimension[]): ValueName {
     this.inputs.push({ name, type, dimensions });
@@ -35,12 +44,14 @@ export class GraphBuilder {
 
   /** Adds a weight whose bytes are produced when the model is written. */
   weight(name: string, type: OnnxDataType, dimensions: number[], content: TensorContent): ValueName {
+    if (this.parent) return this.parent.weight(name, type, dimensions, content);
     this.initializers.push({ name, type, dimensions, content });
     return name;
   }
 
   /** Adds a weight whose content results from that of the one added before it, as the scales of codes do. */
   continuedWeight(name: string, type: OnnxDataType, dimensions: number[], content: TensorContent): ValueName {
+    if (this.parent) return this.parent.continuedWeight(name, type, dimensions, content);
     this.initializers.push({ name, type, dimensions, content, continues: true });
     return name;
   }
@@ -99,6 +110,7 @@ export class GraphBuilder {
   }
 
   freshName(prefix: string): string {
+    if (this.parent) return this.parent.freshName(prefix);
     this.counter += 1;
     return `${prefix}_${this.counter}`;
   }
@@ -113,6 +125,7 @@ export class GraphBuilder {
     value: number | number[],
     encode: (list: number[]) => Uint8Array,
   ): ValueName {
+    if (this.parent) return this.parent.constant(type, value, encode);
     const key = `${type}${JSON.stringify(value)}`;
     const known = this.constants.get(key);
     if (known) return known;

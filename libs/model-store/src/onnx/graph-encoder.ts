@@ -22,7 +22,7 @@ export interface ExternalPlacement {
   length: number;
 }
 
-const attributeType = { float: 1, integer: 2, string: 3, integers: 7 } as const;
+const attributeType = { float: 1, integer: 2, string: 3, graph: 5, integers: 7 } as const;
 const externalDataLocation = 1;
 
 /** Encodes a `.onnx` file: a ModelProto. */
@@ -78,6 +78,7 @@ function encodeAttribute(name: string, value: OnnxAttribute): ProtobufEncoder {
     for (const item of value) message.integer(8, item);
     return message.integer(20, attributeType.integers);
   }
+  if ('graph' in value) return message.message(6, encodeGraph(value.graph, new Map())).integer(20, attributeType.graph);
   return message.float(2, value.float).integer(20, attributeType.float);
 }
 

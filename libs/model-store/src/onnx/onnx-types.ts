@@ -33,8 +33,11 @@ export const onnxDataTypeBytes: Record<OnnxDataType, number> = {
 /** A named dimension is free; a number is fixed. */
 export type OnnxDimension = string | number;
 
-/** Integers become `INT` (or `INTS`), `{ float }` becomes `FLOAT`: JavaScript cannot distinguish 1 from 1.0. */
-export type OnnxAttribute = number | number[] | string | { float: number };
+/**
+ * Integers become `INT` (or `INTS`), `{ float }` becomes `FLOAT`: JavaScript cannot distinguish 1 from 1.0. A graph is
+ * that of a branch, which reads the weights of the graph around it.
+ */
+export type OnnxAttribute = number | number[] | string | { float: number } | { graph: OnnxGraph };
 
 export interface OnnxNode {
   /** Encoded node of another exporter; the other members are then empty. */

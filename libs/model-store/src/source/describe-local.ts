@@ -26,6 +26,7 @@ import {
 } from './encoder-weights.js';
 import { refuseLinksOutOf } from './links-of-folder.js';
 import { type LocalPlace, ollamaModelOf, snapshotOf } from './local-caches.js';
+import { describeWhisper } from './whisper-model.js';
 import { describeSentence, type PoolingChoice } from './pooling-model.js';
 import { checkpointFiles, describeSafetensors, holdsCheckpoint } from './safetensors-description.js';
 import { pullError } from './pull-error.js';
@@ -175,8 +176,8 @@ async function describeFolder(
     );
   }
   if (holdsAdapter(paths)) return describeAdapterFolder(folder);
-  const pipeline = await describePipeline(files, where);
-  if (pipeline !== null) return describeExportFolder(folder, pipeline);
+  const several = (await describePipeline(files, where)) ?? (await describeWhisper(files, where));
+  if (several !== null) return describeExportFolder(folder, several);
   const encoder = await describeEncoderFolder(folder, files, choice);
   if (encoder !== null) return encoder;
   if (holdsCheckpoint(paths)) return describeCheckpointFolder(folder, files, { choice, where });

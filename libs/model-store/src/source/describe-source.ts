@@ -18,6 +18,7 @@ import { describeLocal } from './describe-local.js';
 import { readNpmOptions } from './npm-settings.js';
 import type { NpmPackage } from './npm.source.js';
 import { describePipeline } from './pipeline-model.js';
+import { describeWhisper } from './whisper-model.js';
 import { describeSentence, type PoolingChoice } from './pooling-model.js';
 import {
   chooseProjector,
@@ -91,8 +92,8 @@ async function describeHub(
     const source = { uri: `hf:${name}@${pinned.revision}`, files: selectHubFiles(wanted, entries, name) };
     return { format: 'export', source, name: lastPart(name), exported, license: null };
   };
-  const pipeline = await describePipeline(hubFiles, `hf:${name}`);
-  if (pipeline !== null) return hubExport(pipeline);
+  const several = (await describePipeline(hubFiles, `hf:${name}`)) ?? (await describeWhisper(hubFiles, `hf:${name}`));
+  if (several !== null) return hubExport(several);
   // Weights without a configuration are refused there, with what is missing.
   const isUnconfigured = !paths.includes('config.json') && holdsCheckpoint(paths);
   if (isUnconfigured) return describeHubCheckpoint(pinned, entries, request);

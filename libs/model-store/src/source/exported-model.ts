@@ -23,6 +23,8 @@ export interface ExportedModel {
   preprocessor: Record<string, unknown>;
   /** Content of `generation_config.json`, empty without one. */
   generation: Record<string, unknown>;
+  /** Number of weights that become the graphs; absent: the graphs are there. */
+  converted?: number;
 }
 
 type OnnxFolderFamily = 'musicgen' | 'vision-language' | 'whisper';

@@ -50,6 +50,8 @@ export class SharedTable {
     private readonly weights: WeightSource,
     private readonly format: LinearFormat,
     private readonly layer: LinearLayer,
+    /** Name of the embeddings in the graph. */
+    private readonly table: string = weightNames.embedding,
   ) {}
 
   /** Returns rows of blocks as floats, `[…ids, inputs]`. Null for a table of floats, which is gathered like any other. */
@@ -67,8 +69,8 @@ export class SharedTable {
 
   /** Returns the product with the whole table. Its rows must be in the graph already. */
   product(input: ValueName): ValueName {
-    const { builder, format, layer, blocks } = this;
+    const { builder, format, layer, table, blocks } = this;
     if (blocks !== null && isReadByRows(format)) return emitBlockProduct(builder, format, { input, ...blocks }, layer);
-    return builder.contribNode('FusedMatMul', [input, weightNames.embedding], { transA: 0, transB: 1 });
+    return builder.contribNode('FusedMatMul', [input, table], { transA: 0, transB: 1 });
   }
 }

@@ -17,20 +17,24 @@ export interface VisionLayer {
 const maxNamed = 5;
 
 /**
- * Layers of graphs that see. What they ask for is checked against the source as they are added, so that a file that does
+ * Layers of graphs that see or hear. What they ask for is checked against the source as they are added, so that a file that does
  * not fit is refused before anything of it is read or downloaded.
  */
 export class VisionParts {
   private readonly parts: EncoderParts;
-  private readonly unread: Set<string>;
 
   constructor(
     readonly builder: GraphBuilder,
     private readonly source: VisionSource,
     private readonly options: { epsilon: number; linear: LinearFormat },
+    private readonly unread = new Set(source.names),
   ) {
     this.parts = new EncoderParts(builder, source, options.epsilon);
-    this.unread = new Set(source.names);
+  }
+
+  /** The same layers in a branch of the graph. */
+  in(branch: GraphBuilder): VisionParts {
+    return new VisionParts(branch, this.source, this.options, this.unread);
   }
 
   linear(input: ValueName, { name, inputs, outputs, hasBias = true }: VisionLayer): ValueName {
