@@ -44,7 +44,7 @@ const pagesOfKinds = [
   },
   {
     words: ['whisper', 'transcription', 'speech', 'asr'],
-    text: 'Larger Whisper models are added from their ONNX exports: docs/operate/models.md#models-of-several-graphs.',
+    text: 'Larger Whisper models are added from their weights or ONNX exports: docs/operate/models.md#models-of-several-graphs.',
   },
   {
     words: ['diffusion', 'sdxl', 'text-to-image'],
