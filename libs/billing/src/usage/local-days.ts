@@ -13,9 +13,17 @@ const stepMs = 15 * minuteMs;
 /** A day begins at most so long before or after midnight in UTC: zones reach from −12 to +14 hours. */
 const furthestMs = 15 * 60 * minuteMs;
 
+/** Formats take milliseconds to make. Names of zones are many, since their case is free, so few are kept. */
+const maxFormats = 100;
+const formats = new Map<string, Intl.DateTimeFormat>();
+
 /** Returns a function that tells the date in a zone, as `2026-11-21`. Throws a `RangeError` for an unknown zone. */
 export function dateIn(timeZone: string): (ms: number) => string {
-  const format = new Intl.DateTimeFormat('en-CA', { timeZone, year: 'numeric', month: '2-digit', day: '2-digit' });
+  const format =
+    formats.get(timeZone) ??
+    new Intl.DateTimeFormat('en-CA', { timeZone, year: 'numeric', month: '2-digit', day: '2-digit' });
+  if (formats.size >= maxFormats) formats.clear();
+  formats.set(timeZone, format);
   return (ms) => format.format(ms);
 }
 

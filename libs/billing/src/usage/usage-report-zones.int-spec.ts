@@ -5,7 +5,12 @@ import { insertCustomer, insertKey } from '#test/finished-requests';
 import { createMigratedDatabase, type TestDatabase } from '#test/postgres';
 import { dateIn, dayBorders } from './local-days.js';
 import { UsageAnalyticsRepository } from './usage-analytics.repository.js';
-import { type UsageFigures, type UsageGrouping, UsageReportRepository } from './usage-report.repository.js';
+import {
+  type UsageFigures,
+  type UsageGrouping,
+  usageGroupings,
+  UsageReportRepository,
+} from './usage-report.repository.js';
 import { UsageReportService } from './usage-report.service.js';
 
 const dayMs = 86_400_000;
@@ -124,6 +129,15 @@ function expected(within: readonly Slot[]): UsageFigures {
   };
 }
 
+function filters(): { apiKeyId: string | null; modelId: string | null }[] {
+  const [{ key: apiKeyId, model: modelId } = { key: '', model: '' }] = slots;
+  return [
+    { apiKeyId, modelId: null },
+    { apiKeyId: null, modelId },
+    { apiKeyId, modelId },
+  ];
+}
+
 const keyOf: Record<UsageGrouping, (slot: Slot, date: (ms: number) => string) => string> = {
   day: ({ atMs }, date) => date(atMs),
   model: ({ model }) => model,
@@ -132,19 +146,28 @@ const keyOf: Record<UsageGrouping, (slot: Slot, date: (ms: number) => string) =>
 };
 
 /** Compares every group of a report with the quarters of its days. */
-async function checkReport(timeZone: string, startMs: number, days: number, groupBy: UsageGrouping): Promise<void> {
+async function checkReport(
+  timeZone: string,
+  { startMs, days }: { startMs: number; days: number },
+  groupBy: UsageGrouping,
+  filter: { apiKeyId: string | null; modelId: string | null } = { apiKeyId: null, modelId: null },
+): Promise<void> {
   const [startDate, endDate] = [startMs, startMs + (days - 1) * dayMs].map((ms) =>
     new Date(ms).toISOString().slice(0, 10),
   );
   const range = { startDate: startDate ?? '', endDate: endDate ?? '', timeZone };
   const borders = dayBorders(range);
-  const within = slots.filter(({ atMs }) => atMs >= (borders[0] ?? 0) && atMs < (borders.at(-1) ?? 0));
-  const { groups, total } = await reports.report({ accountId: account, apiKeyId: null, modelId: null }, range, groupBy);
-  expect({ ...range, groupBy, ...total }).toEqual({ ...range, groupBy, ...expected(within) });
+  const within = slots
+    .filter(({ atMs }) => atMs >= (borders[0] ?? 0) && atMs < (borders.at(-1) ?? 0))
+    .filter(({ key }) => filter.apiKeyId === null || key === filter.apiKeyId)
+    .filter(({ model }) => filter.modelId === null || model === filter.modelId);
+  const { groups, total } = await reports.report({ accountId: account, ...filter }, range, groupBy);
+  const what = { ...range, ...filter, groupBy };
+  expect({ ...what, ...total }).toEqual({ ...what, ...expected(within) });
   const date = dateIn(timeZone);
   for (const { key, label: _label, ...figures } of groups) {
     const own = within.filter((slot) => keyOf[groupBy](slot, date) === key);
-    expect({ ...range, groupBy, key, ...figures }).toEqual({ ...range, groupBy, key, ...expected(own) });
+    expect({ ...what, key, ...figures }).toEqual({ ...what, key, ...expected(own) });
   }
 }
 
@@ -154,10 +177,9 @@ describe('a usage report of days on which clocks change', () => {
     expect(session?.zone).toBe('America/New_York');
     for (let startMs = fromMs + dayMs; startMs < throughMs; startMs += dayMs) {
       for (const days of [1, 3]) {
-        for (const groupBy of ['day', 'model', 'key', 'type'] as const) {
-          await checkReport(timeZone, startMs, days, groupBy);
-        }
+        for (const groupBy of usageGroupings) await checkReport(timeZone, { startMs, days }, groupBy);
       }
+      for (const filter of filters()) await checkReport(timeZone, { startMs, days: 2 }, 'day', filter);
     }
   });
 });

@@ -5,11 +5,17 @@ import { PrismaService } from '#platform/prisma';
 import { insertCustomer, insertKey } from '#test/finished-requests';
 import { expectInvariant } from '#test/invariant';
 import { createMigratedDatabase, type TestDatabase } from '#test/postgres';
-import { dateIn, datesBetween, dayBorders } from './local-days.js';
+import { dateIn, datesBetween, dayBorders, type DayRange } from './local-days.js';
 import { UsageAnalyticsRepository } from './usage-analytics.repository.js';
 import { UsageAnalyticsService } from './usage-analytics.service.js';
 import { UsageFoldRepository } from './usage-fold.repository.js';
-import { type UsageFigures, type UsageGrouping, UsageReportRepository } from './usage-report.repository.js';
+import {
+  type UsageFigures,
+  type UsageGrouping,
+  usageGroupings,
+  UsageReportRepository,
+  type UsageSelection,
+} from './usage-report.repository.js';
 import { UsageReportService } from './usage-report.service.js';
 
 const minuteMs = 60_000;
@@ -169,40 +175,64 @@ function expected(requests: Traffic[]): UsageFigures {
   };
 }
 
+/** The account, and each part of it that a report can be narrowed to. */
+function selections(): (UsageSelection & { accountId: string })[] {
+  const [apiKeyId = ''] = keys;
+  const modelId = 'small';
+  const all = { accountId: account, apiKeyId: null, modelId: null };
+  return [all, { ...all, apiKeyId }, { ...all, modelId }, { ...all, apiKeyId, modelId }];
+}
+
+const isIn =
+  ({ apiKeyId, modelId }: UsageSelection) =>
+  ({ key, model }: Traffic) =>
+    (apiKeyId === null || key === apiKeyId) && (modelId === null || model === modelId);
+
 /** What the ledger itself says was charged between two moments. */
-async function ledgerSum(fromMs: number, toMs: number): Promise<bigint> {
+async function ledgerSum(selection: UsageSelection, fromMs: number, toMs: number): Promise<bigint> {
+  const { accountId, apiKeyId, modelId } = selection;
   const { rows } = await client.query<{ sum: string }>(
-    `SELECT COALESCE(-sum(e.amount_nano), 0)::text AS sum FROM ledger_entries e JOIN ledger_accounts a ON a.id = e.ledger_account_id
-      WHERE a.account_id = $1 AND e.sku IS NOT NULL AND e.created_at >= $2 AND e.created_at < $3`,
-    [account, new Date(fromMs), new Date(toMs)],
+    `SELECT COALESCE(-sum(e.amount_nano), 0)::text AS sum FROM ledger_entries e
+       JOIN ledger_accounts a ON a.id = e.ledger_account_id JOIN ledger_transactions t ON t.id = e.transaction_id
+      WHERE a.account_id = $1 AND e.sku IS NOT NULL AND e.created_at >= $2 AND e.created_at < $3
+        AND ($4::uuid IS NULL OR t.api_key_id = $4) AND ($5::text IS NULL OR t.model_id = $5)`,
+    [accountId, new Date(fromMs), new Date(toMs), apiKeyId, modelId],
   );
   return BigInt(rows[0]?.sum ?? '0');
 }
 
-/** Reports of every zone and grouping, for two of the three days in that zone. */
+/** Reports of every zone, selection and grouping, for two of the three days in that zone. */
 async function checkReports(): Promise<void> {
-  const selection = { accountId: account, apiKeyId: null, modelId: null };
   for (const timeZone of zones) {
     const date = dateIn(timeZone);
     const firstMs = Math.min(...traffic.map(({ endedAtMs }) => endedAtMs));
     const days = { startDate: date(firstMs + dayMs), endDate: date(firstMs + 2 * dayMs), timeZone };
-    const borders = dayBorders(days);
-    const [fromMs = 0, toMs = 0] = [borders[0], borders.at(-1)];
-    const within = traffic.filter(({ endedAtMs }) => endedAtMs >= fromMs && endedAtMs < toMs);
-    for (const groupBy of ['day', 'model', 'key', 'type'] as const) {
-      const { groups, total } = await reports.report(selection, days, groupBy);
-      expect({ timeZone, groupBy, ...total }).toEqual({ timeZone, groupBy, ...expected(within) });
-      expect(total.spendNano).toBe(await ledgerSum(fromMs, toMs));
-      const wanted =
-        groupBy === 'day'
-          ? datesBetween(days.startDate, days.endDate)
-          : [...new Set(within.map((one) => keyOf[groupBy](one, date)))];
-      expect(groups.map(({ key }) => key).toSorted()).toEqual(wanted.toSorted());
-      for (const { key, label: _label, ...figures } of groups) {
-        const own = within.filter((request) => keyOf[groupBy](request, date) === key);
-        expect({ timeZone, groupBy, key, ...figures }).toEqual({ timeZone, groupBy, key, ...expected(own) });
-      }
+    for (const selection of selections()) {
+      for (const groupBy of usageGroupings) await checkReport(selection, days, groupBy);
     }
+  }
+}
+
+async function checkReport(selection: UsageSelection, days: DayRange, groupBy: UsageGrouping): Promise<void> {
+  const { timeZone } = days;
+  const date = dateIn(timeZone);
+  const borders = dayBorders(days);
+  const [fromMs = 0, toMs = 0] = [borders[0], borders.at(-1)];
+  const within = traffic
+    .filter(({ endedAtMs }) => endedAtMs >= fromMs && endedAtMs < toMs)
+    .filter((request) => isIn(selection)(request));
+  const { groups, total } = await reports.report(selection, days, groupBy);
+  const what = { ...selection, timeZone, groupBy };
+  expect({ ...what, ...total }).toEqual({ ...what, ...expected(within) });
+  expect(total.spendNano).toBe(await ledgerSum(selection, fromMs, toMs));
+  const wanted =
+    groupBy === 'day'
+      ? datesBetween(days.startDate, days.endDate)
+      : [...new Set(within.map((one) => keyOf[groupBy](one, date)))];
+  expect(groups.map(({ key }) => key).toSorted()).toEqual(wanted.toSorted());
+  for (const { key, label: _label, ...figures } of groups) {
+    const own = within.filter((request) => keyOf[groupBy](request, date) === key);
+    expect({ ...what, key, ...figures }).toEqual({ ...what, key, ...expected(own) });
   }
 }
 
@@ -238,8 +268,9 @@ describe('a usage report', () => {
       'SELECT slot AS day, sum(amount_nano)::text AS nano FROM usage_days GROUP BY slot ORDER BY slot',
     );
     expect(rows.length).toBeGreaterThanOrEqual(3);
+    const all = { accountId: account, apiKeyId: null, modelId: null };
     for (const { day, nano } of rows) {
-      expect(BigInt(nano)).toBe(await ledgerSum(day.getTime(), day.getTime() + dayMs));
+      expect(BigInt(nano)).toBe(await ledgerSum(all, day.getTime(), day.getTime() + dayMs));
     }
     await client.query('BEGIN');
     await client.query('DELETE FROM usage_days');
@@ -252,7 +283,7 @@ describe('a usage report', () => {
   });
 
   it('is the same after an upgrade, which sums up what was folded before', async () => {
-    await client.query('TRUNCATE usage_slots, usage_days');
+    await client.query('TRUNCATE usage_slots, usage_filtered_slots, usage_days');
     await client.query(`SELECT usage_sum_up('-infinity', through) FROM usage_folded`);
     const { rows } = await client.query<{ count: number }>('SELECT count(*)::int AS count FROM usage_days');
     expect(rows[0]?.count).toBeGreaterThanOrEqual(3);
@@ -261,7 +292,7 @@ describe('a usage report', () => {
 
   it('is the same while folding ends within a day, and goes on from there', async () => {
     const middle = new Date(Math.floor(Date.now() / dayMs) * dayMs - 4.5 * dayMs + 45 * minuteMs);
-    await client.query('TRUNCATE usage_slots, usage_days, usage_charges, usage_requests');
+    await client.query('TRUNCATE usage_slots, usage_filtered_slots, usage_days, usage_charges, usage_requests');
     await client.query(`UPDATE usage_folded SET through = '-infinity'`);
     await client.query(`SELECT usage_fold(now() - $1::timestamptz, interval '1 year')`, [middle]);
     const { rows } = await client.query<{ through: Date }>('SELECT through FROM usage_folded');
@@ -271,15 +302,20 @@ describe('a usage report', () => {
     await checkReports();
   });
 
-  it('can be narrowed to a key and a model', async () => {
-    const [key = ''] = keys;
-    const days = { startDate: '2020-01-01', endDate: '2020-01-01', timeZone: 'UTC' };
-    const ofDays = { ...days, startDate: dateIn('UTC')(Date.now() - 8 * dayMs), endDate: dateIn('UTC')(Date.now()) };
-    const selection = { accountId: account, apiKeyId: key, modelId: 'small' };
-    const { total } = await reports.report(selection, ofDays, 'type');
-    expect(total).toEqual(expected(traffic.filter((request) => request.key === key && request.model === 'small')));
-    expect((await reports.report(selection, ofDays, 'day')).total).toEqual(total);
-    expect((await reports.report(selection, days, 'day')).total.requests).toBe(0);
+  it('by day of a key or a model reads the sums of it alone', async () => {
+    const [, ...narrowed] = selections();
+    const firstMs = Math.min(...traffic.map(({ endedAtMs }) => endedAtMs));
+    for (const selection of narrowed) {
+      const quarters = traffic
+        .filter((request) => isIn(selection)(request))
+        .map(({ endedAtMs, model }) => `${Math.floor(endedAtMs / (15 * minuteMs))} ${model}`);
+      const { accountId, apiKeyId, modelId } = selection;
+      const { rows } = await client.query<{ count: number }>(
+        'SELECT count(*)::int AS count FROM usage_filtered_figures($1, $2, $3, $4, now())',
+        [accountId, apiKeyId, modelId, new Date(firstMs - dayMs)],
+      );
+      expect({ ...selection, ...rows[0] }).toEqual({ ...selection, count: new Set(quarters).size });
+    }
   });
 
   it('of all accounts has those of this one', async () => {
@@ -288,8 +324,16 @@ describe('a usage report', () => {
       endDate: dateIn('UTC')(Date.now()),
       timeZone: 'UTC',
     };
-    const { total } = await reports.report({ accountId: null, apiKeyId: null, modelId: null }, days, 'model');
-    expect(total).toEqual(expected(traffic));
+    for (const selection of selections()) {
+      for (const groupBy of usageGroupings) {
+        const { total } = await reports.report({ ...selection, accountId: null }, days, groupBy);
+        expect({ ...selection, groupBy, ...total }).toEqual({
+          ...selection,
+          groupBy,
+          ...expected(traffic.filter((request) => isIn(selection)(request))),
+        });
+      }
+    }
   });
 
   it('stays the same when the jobs behind it are deleted', async () => {

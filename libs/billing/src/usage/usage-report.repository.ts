@@ -52,13 +52,12 @@ export class UsageReportRepository {
     groupBy: UsageGrouping,
   ): Promise<UsageGroupRow[]> {
     const moments = borders.map((ms) => new Date(ms).toISOString());
-    const range = Prisma.sql`${selection.accountId}::uuid, ${moments[0] ?? ''}::timestamptz, ${moments.at(-1) ?? ''}::timestamptz`;
     const statement = Prisma.sql`
       SELECT ${keyOf(groupBy, moments)} AS key, sum(requests)::text AS requests, sum(failed)::text AS failed,
              sum(prompt_tokens)::text AS "promptTokens", sum(cached_tokens)::text AS "cachedTokens",
              sum(completion_tokens)::text AS "completionTokens", sum(amount_nano)::text AS "spendNano",
              sum(diem_nano)::text AS "diemNano"
-        FROM ${sourceOf(groupBy, selection)}(${range}) WHERE ${conditionsOf(selection)} GROUP BY 1`;
+        FROM ${sourceOf(groupBy, selection, moments)} GROUP BY 1`;
     const rows = await boundedRead(this.prisma, { owner: selection.accountId, timeoutMs, workMemMb }, (transaction) =>
       transaction.$queryRaw<TextRow[]>(statement),
     );
@@ -71,10 +70,16 @@ export class UsageReportRepository {
   }
 }
 
-/** Returns the function of the database that reads the fewest rows: days of a zone need quarters, filters need keys and models. */
-function sourceOf(groupBy: UsageGrouping, { apiKeyId, modelId }: UsageSelection): Prisma.Sql {
-  if (groupBy !== 'day') return Prisma.sql`usage_day_figures`;
-  return apiKeyId === null && modelId === null ? Prisma.sql`usage_slot_figures` : Prisma.sql`usage_figures`;
+/** Returns the function of the database that reads the fewest rows: days of a zone need quarters, other groups whole days. */
+function sourceOf(groupBy: UsageGrouping, selection: UsageSelection, moments: readonly string[]): Prisma.Sql {
+  const { accountId, apiKeyId, modelId } = selection;
+  const account = Prisma.sql`${accountId}::uuid`;
+  const range = Prisma.sql`${moments[0] ?? ''}::timestamptz, ${moments.at(-1) ?? ''}::timestamptz`;
+  if (groupBy !== 'day') {
+    return Prisma.sql`usage_day_figures(${account}, ${range}) WHERE ${conditionsOf(selection)}`;
+  }
+  if (apiKeyId === null && modelId === null) return Prisma.sql`usage_slot_figures(${account}, ${range})`;
+  return Prisma.sql`usage_filtered_figures(${account}, ${apiKeyId}::uuid, ${modelId}::text, ${range})`;
 }
 
 function keyOf(groupBy: UsageGrouping, moments: readonly string[]): Prisma.Sql {

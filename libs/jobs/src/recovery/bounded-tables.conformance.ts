@@ -39,7 +39,7 @@ const lives: Readonly<Record<string, Life>> = {
     ...['exchange_signatures', 'download_links', 'console_sessions', 'console_links'],
     ...['rate_limit_windows', 'rate_limit_leases', 'model_installations', 'model_installers'],
   ]),
-  ...livesOf('summed', ['usage_charges', 'usage_requests', 'usage_slots', 'usage_days']),
+  ...livesOf('summed', ['usage_charges', 'usage_requests', 'usage_slots', 'usage_filtered_slots', 'usage_days']),
   ...livesOf('archived', ['ledger_transactions', 'ledger_entries']),
   ...livesOf('deleted at the next write', [
     ...['cloned_voices', 'rate_limit_log', 'search_results', 'spent_web3_tokens', 'top_ups', 'wallet_nonces'],
