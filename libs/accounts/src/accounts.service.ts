@@ -50,7 +50,7 @@ export class AccountsService {
     private readonly repository: AccountsRepository,
     @Optional() clock: Clock = systemClock,
   ) {
-    this.keys = new KeyCache((keyHash) => this.readKey(keyHash), clock);
+    this.keys = new KeyCache((keyHashes) => Promise.all(keyHashes.map((keyHash) => this.readKey(keyHash))), clock);
   }
 
   /**

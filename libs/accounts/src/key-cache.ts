@@ -9,10 +9,16 @@ const maxEntries = 10_000;
 type CachedLookup = Pick<KeyLookup, 'active' | 'expiresInMs'>;
 
 interface Entry<Lookup> {
+  keyHash: Uint8Array<ArrayBuffer>;
   lookup: Promise<Lookup | null>;
   /** On the monotonic clock. */
   untilMs: number;
+  /** It was asked for since it was read. */
+  isUsed: boolean;
 }
+
+/** Returns what is stored for each hash, in their order. */
+type ReadKeys<Lookup> = (keyHashes: readonly Uint8Array<ArrayBuffer>[]) => Promise<readonly (Lookup | null)[]>;
 
 /**
  * Caches reads of the key table, each for at most 5 s and never past the key's expiry. Concurrent requests with one key
@@ -22,16 +28,47 @@ export class KeyCache<Lookup extends CachedLookup = KeyLookup> {
   private readonly entries = new Map<string, Entry<Lookup>>();
 
   constructor(
-    private readonly read: (keyHash: Uint8Array<ArrayBuffer>) => Promise<Lookup | null>,
+    private readonly read: ReadKeys<Lookup>,
     private readonly clock: Clock = systemClock,
+    /** How many are read in one step: with the key that is asked for, those that are in use as well. */
+    private readonly maxTogether = 1,
   ) {}
 
   async find(keyHash: Uint8Array<ArrayBuffer>): Promise<Lookup | null> {
-    const id = Buffer.from(keyHash).toString('base64');
+    const id = idOf(keyHash);
     const known = this.entries.get(id);
-    if (known && known.untilMs > this.clock.monotonicMs()) return known.lookup;
-    const entry: Entry<Lookup> = { lookup: this.read(keyHash), untilMs: this.clock.monotonicMs() + keyCacheMs };
-    this.remember(id, entry);
+    if (known && known.untilMs > this.clock.monotonicMs()) {
+      known.isUsed = true;
+      return known.lookup;
+    }
+    const keyHashes = [keyHash, ...this.othersInUse(id)];
+    const answers = this.read(keyHashes);
+    const untilMs = this.clock.monotonicMs() + keyCacheMs;
+    const settled = keyHashes.map((hash, index) => {
+      const lookup = answers.then((found) => found[index] ?? null);
+      const entry: Entry<Lookup> = { keyHash: hash, lookup, untilMs, isUsed: false };
+      this.remember(idOf(hash), entry);
+      return this.settle(idOf(hash), entry);
+    });
+    // A failed read of all is that of each one that is asked for meanwhile.
+    for (const other of settled.slice(1)) other.catch(() => undefined);
+    return (await settled[0]) ?? null;
+  }
+
+  clear(): void {
+    this.entries.clear();
+  }
+
+  private othersInUse(id: string): Uint8Array<ArrayBuffer>[] {
+    const others: Uint8Array<ArrayBuffer>[] = [];
+    for (const [otherId, { keyHash, isUsed }] of this.entries) {
+      if (others.length + 1 >= this.maxTogether) break;
+      if (isUsed && otherId !== id) others.push(keyHash);
+    }
+    return others;
+  }
+
+  private async settle(id: string, entry: Entry<Lookup>): Promise<Lookup | null> {
     try {
       const lookup = await entry.lookup;
       if (lookup === null) this.forget(id, entry);
@@ -45,10 +82,6 @@ export class KeyCache<Lookup extends CachedLookup = KeyLookup> {
     }
   }
 
-  clear(): void {
-    this.entries.clear();
-  }
-
   private remember(id: string, entry: Entry<Lookup>): void {
     this.entries.delete(id);
     this.entries.set(id, entry);
@@ -60,4 +93,8 @@ export class KeyCache<Lookup extends CachedLookup = KeyLookup> {
   private forget(id: string, entry: Entry<Lookup>): void {
     if (this.entries.get(id) === entry) this.entries.delete(id);
   }
+}
+
+function idOf(keyHash: Uint8Array): string {
+  return Buffer.from(keyHash).toString('base64');
 }

@@ -7,7 +7,7 @@ import { ConsoleLinksService } from './console-links.service.js';
 import { ConsoleSessionsRepository } from './console-sessions.repository.js';
 import { ConsoleSessionsService } from './console-sessions.service.js';
 import { DeleteExpiredSessionsSweep } from './delete-expired-sessions.sweep.js';
-import { newLinkToken, newSessionToken } from './session-token.js';
+import { hashSessionToken, newLinkToken, newSessionToken } from './session-token.js';
 
 let database: TestDatabase;
 let prisma: PrismaService;
@@ -48,6 +48,18 @@ async function newAdminKey(): Promise<{ key: string; id: string; accountId: stri
 }
 
 describe('a session of the console', () => {
+  it('is its own where several are read together', async () => {
+    const [one, other, ended] = [await newAdminKey(), await newAdminKey(), await newAdminKey()];
+    const tokens = await Promise.all([one, other, ended].map(({ key }) => sessions.openWithKey(key)));
+    const [first = '', second = '', third = ''] = tokens;
+    await replica().end(third);
+    const hashes = [second, third, first].map(hashSessionToken);
+    const found = await repository.find(hashes);
+    expect(found.map((stored) => stored?.key.accountId ?? null)).toEqual([other.accountId, null, one.accountId]);
+    await accounts.revokeKey(one.id);
+    expect((await repository.find(hashes)).map((stored) => stored?.key.active)).toEqual([true, undefined, false]);
+  });
+
   it('stands for its key on every replica, until it is ended', async () => {
     const { key, id, accountId } = await newAdminKey();
     const token = await sessions.openWithKey(key);

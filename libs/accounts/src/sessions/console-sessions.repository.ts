@@ -20,6 +20,8 @@ export interface SessionRow {
 export interface StoredSession {
   key: KeyLookup;
   session: SessionRow;
+  /** Its use is not recorded for the present minute. */
+  isTouchDue: boolean;
 }
 
 /** Sessions of the console, and the links that open one. The database's clock decides what has expired. */
@@ -40,29 +42,29 @@ export class ConsoleSessionsRepository {
         FROM api_keys WHERE id = ${apiKeyId}::uuid`;
   }
 
-  /** Returns null for an unknown session; the key is not active when session or key have ended. */
-  async find(tokenHash: Uint8Array<ArrayBuffer>): Promise<StoredSession | null> {
+  /** Returns null for each unknown session; the key is not active when session or key have ended. */
+  async find(tokenHashes: readonly Uint8Array<ArrayBuffer>[]): Promise<(StoredSession | null)[]> {
+    const wanted = tokenHashes.map(hexOf);
     // SQL: every request of a session authenticates by this one statement.
-    const [row] = await this.prisma.$queryRaw<(LookupRow & SessionRow)[]>`
+    const rows = await this.prisma.$queryRaw<FoundSession[]>`
       SELECT k.id, k.account_id, k.kind::text AS kind, a.tier::text AS tier, k.model_privacy::text AS model_privacy,
              a.beta_access, a.is_operator, a.state::text AS state,
              s.expires_at > now() AND k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > now()) AS active,
              (extract(epoch FROM LEAST(s.expires_at, k.expires_at) - now()) * 1000)::float8 AS expires_in_ms,
-             a.name AS "accountName", k.description, k.last6, s.expires_at AS "expiresAt"
+             a.name AS "accountName", k.description, k.last6, s.expires_at AS "expiresAt",
+             s.last_seen_at < now() - interval '1 minute' AS "isTouchDue", encode(s.token_hash, 'hex') AS "tokenHash"
         FROM console_sessions s JOIN api_keys k ON k.id = s.api_key_id JOIN accounts a ON a.id = k.account_id
-       WHERE s.token_hash = ${tokenHash}`;
-    const key = lookupOf(row);
-    if (row === undefined || key === null) return null;
-    const { accountName, description, last6, expiresAt } = row;
-    return { key, session: { accountName, description, last6, expiresAt } };
+       WHERE s.token_hash = ANY (SELECT decode(hex, 'hex') FROM unnest(${wanted}::text[]) hex)`;
+    const byHash = new Map(rows.map((row) => [row.tokenHash, row]));
+    return wanted.map((tokenHash) => storedSession(byHash.get(tokenHash)));
   }
 
-  /** Records the use of a session to the minute; higher precision would write a row per request. */
-  async touch(tokenHash: Uint8Array<ArrayBuffer>): Promise<void> {
+  /** Records the use of sessions to the minute; higher precision would write a row per request. */
+  async touch(tokenHashes: readonly Uint8Array<ArrayBuffer>[]): Promise<void> {
     // SQL: the database's clock dates the use.
     await this.prisma.$executeRaw`
-      UPDATE console_sessions SET last_seen_at = now()
-       WHERE token_hash = ${tokenHash} AND last_seen_at < now() - interval '1 minute'`;
+      UPDATE console_sessions SET last_seen_at = now() WHERE last_seen_at < now() - interval '1 minute'
+         AND token_hash = ANY (SELECT decode(hex, 'hex') FROM unnest(${tokenHashes.map(hexOf)}::text[]) hex)`;
   }
 
   /** Returns whether there was one. */
@@ -116,4 +118,17 @@ export class ConsoleSessionsRepository {
         SELECT token_hash FROM console_links WHERE expires_at < now() LIMIT ${max - sessions}::int FOR UPDATE SKIP LOCKED)`;
     return sessions + links;
   }
+}
+
+type FoundSession = LookupRow & SessionRow & Pick<StoredSession, 'isTouchDue'> & { tokenHash: string };
+
+function storedSession(row: FoundSession | undefined): StoredSession | null {
+  const key = lookupOf(row);
+  if (row === undefined || key === null) return null;
+  const { accountName, description, last6, expiresAt, isTouchDue } = row;
+  return { key, session: { accountName, description, last6, expiresAt }, isTouchDue };
+}
+
+function hexOf(tokenHash: Uint8Array): string {
+  return Buffer.from(tokenHash).toString('hex');
 }

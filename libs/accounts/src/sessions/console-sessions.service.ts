@@ -22,6 +22,8 @@ import {
 
 /** Sessions of one header that are looked up; another host of the domain may add cookies. */
 const maxSessions = 8;
+/** Sessions that one statement looks up: pages of many browsers cost one statement every 5 s. */
+const maxTogether = 50;
 
 /** A session as its owner sees it, and the text that its requests repeat (`csrfTextOf`). */
 export interface ConsoleSession extends SessionRow {
@@ -57,7 +59,7 @@ export class ConsoleSessionsService {
     @Inject(DatabaseConfig) { secretKeys: [newest, ...older] }: Pick<DatabaseConfig, 'secretKeys'>,
     @Optional() clock: Clock = systemClock,
   ) {
-    this.lookups = new KeyCache((tokenHash) => this.read(tokenHash), clock);
+    this.lookups = new KeyCache((tokenHashes) => this.read(tokenHashes), clock, maxTogether);
     const keysFor = (purpose: string): [Buffer, ...Buffer[]] => [
       deriveKey(newest, purpose),
       ...older.map((secretKey) => deriveKey(secretKey, purpose)),
@@ -151,10 +153,15 @@ export class ConsoleSessionsService {
     return (await this.lookups.find(hashSessionToken(token)))?.stored ?? null;
   }
 
-  private async read(tokenHash: Uint8Array<ArrayBuffer>): Promise<SessionLookup> {
-    const stored = await this.repository.find(tokenHash);
+  private async read(tokenHashes: readonly Uint8Array<ArrayBuffer>[]): Promise<SessionLookup[]> {
+    const found = await this.repository.find(tokenHashes);
+    const due = tokenHashes.filter((_, index) => found[index]?.key.active === true && found[index].isTouchDue);
     // Not awaited; the next read, 5 s later, makes up for a lost write.
-    if (stored?.key.active === true) void this.repository.touch(tokenHash).catch(() => undefined);
-    return { stored, active: stored?.key.active ?? false, expiresInMs: stored?.key.expiresInMs ?? null };
+    if (due.length > 0) void this.repository.touch(due).catch(() => undefined);
+    return found.map((stored) => ({
+      stored,
+      active: stored?.key.active ?? false,
+      expiresInMs: stored?.key.expiresInMs ?? null,
+    }));
   }
 }

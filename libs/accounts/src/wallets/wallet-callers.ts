@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { type Clock, PlatformError, systemClock } from '#common';
-import type { AccountsRepository } from '../accounts.repository.js';
+import type { AccountsRepository, KeyLookup } from '../accounts.repository.js';
 import type { Caller } from '../accounts.service.js';
 import { KeyCache } from '../key-cache.js';
 import { refusedSignIn } from './refused-sign-in.js';
@@ -43,12 +43,13 @@ export class WalletCallers {
     private readonly clock: Clock = systemClock,
   ) {
     const { accounts } = dependencies;
-    this.callers = new KeyCache(async (address) => {
+    const read = async (address: Uint8Array): Promise<KeyLookup | null> => {
       const key = await accounts.findWalletKey(Buffer.from(address).toString());
       // Not awaited; the next read, 5 s later, makes up for a lost write.
       if (key?.active === true) void accounts.touchKey(key.id).catch(() => undefined);
       return key;
-    }, clock);
+    };
+    this.callers = new KeyCache((addresses) => Promise.all(addresses.map(read)), clock);
   }
 
   /**
