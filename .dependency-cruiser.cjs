@@ -77,8 +77,8 @@ const queueFolders = [
 ];
 
 const gatewayFolders = [
-  ...['request', 'access-log', 'wallets', 'errors', 'access', 'limits', 'idempotency', 'pipeline', 'responses'],
-  ...['inputs', 'media', 'moderation', 'augment', 'crypto-rpc', 'tee', 'http'],
+  ...['request', 'access-log', 'wallets', 'errors', 'access', 'sharing', 'limits', 'idempotency', 'pipeline'],
+  ...['responses', 'inputs', 'media', 'moderation', 'augment', 'crypto-rpc', 'tee', 'http'],
 ];
 
 const chatFolders = ['job', 'inputs', 'characters', 'web', 'chat', 'completions', 'messages', 'responses'];

@@ -21,7 +21,7 @@ const polledPaths: Record<string, readonly { path: string; everyMs: number }[]> 
 
 export const polledPages = Object.keys(polledPaths);
 
-/** A browser that has signed in, and keeps pages open. */
+/** A browser with a session of its own, which keeps pages open. */
 export class SignedInBrowser {
   private constructor(
     private readonly origin: string,
@@ -42,30 +42,33 @@ export class SignedInBrowser {
   }
 
   /**
-   * Polls like a page in so many browsers, which do not open it at once. Tabs of one browser share what one of them loads
-   * (`apps/console/src/api/shared-data.ts`), so they count as one.
+   * Polls like a page in a tab of this browser, beginning a little later than others do. Its other tabs share what this
+   * one loads (`apps/console/src/api/shared-data.ts`).
    */
-  async keepOpen({ page, browsers, forMs }: { page: string; browsers: number; forMs: number }): Promise<void> {
+  async keepOpen({ page, startsAt, forMs }: { page: string; startsAt: number; forMs: number }): Promise<void> {
     const untilMs = performance.now() + forMs;
     const paths = polledPaths[page];
     if (paths === undefined) throw new Error(`There is no page ${page}; expected ${polledPages.join(', ')}.`);
-    const polls = Array.from({ length: browsers }, (_, index) =>
-      paths.map(async ({ path, everyMs }) => {
-        await pause((index * everyMs) / browsers);
-        while (performance.now() < untilMs) {
-          await this.read(path);
-          await pause(Math.min(everyMs, untilMs - performance.now()));
-        }
-      }),
-    );
-    await Promise.all([pause(forMs), ...polls.flat()]);
+    const polls = paths.map(async ({ path, everyMs }) => {
+      await pause(startsAt * everyMs);
+      for (let headers = {}; performance.now() < untilMs; headers = acceptedAge(everyMs)) {
+        await this.read(path, headers);
+        await pause(Math.min(everyMs, untilMs - performance.now()));
+      }
+    });
+    await Promise.all([pause(forMs), ...polls]);
   }
 
-  private async read(path: string): Promise<void> {
-    const response = await fetch(`${this.origin}/${path}`, { headers: this.headers });
+  private async read(path: string, headers: Record<string, string>): Promise<void> {
+    const response = await fetch(`${this.origin}/${path}`, { headers: { ...this.headers, ...headers } });
     const body = await response.text();
     if (!response.ok) throw new Error(`${path} answered ${response.status}: ${body.slice(0, 500)}`);
   }
+}
+
+/** As the pages ask again (`apps/console/src/api/use-query.ts`). */
+function acceptedAge(everyMs: number): Record<string, string> {
+  return { 'cache-control': `max-age=${Math.floor((everyMs * 0.8) / 1_000)}` };
 }
 
 function pause(ms: number): Promise<void> {

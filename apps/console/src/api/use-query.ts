@@ -62,12 +62,12 @@ function startLoop<Data>(
   let timer: ReturnType<typeof setTimeout> | undefined;
   let controller = new AbortController();
 
-  const run = (): void => {
+  const load = (headers: Record<string, string>): void => {
     clearTimeout(timer);
     controller.abort();
     controller = new AbortController();
     const { signal } = controller;
-    getJson<Data>(path, { query: query ?? {}, signal })
+    getJson<Data>(path, { query: query ?? {}, headers, signal })
       .then(
         (data) => {
           if (signal.aborted) return;
@@ -86,8 +86,9 @@ function startLoop<Data>(
         timer = setTimeout(runIfVisible, refreshMs);
       });
   };
+  const run = (): void => load({});
   const runIfVisible = (): void => {
-    if (document.visibilityState === 'visible') run();
+    if (document.visibilityState === 'visible') load(acceptedAge(refreshMs));
   };
   const onVisibility = (): void => {
     if (refreshMs !== undefined) runIfVisible();
@@ -114,6 +115,12 @@ function startLoop<Data>(
       document.removeEventListener('visibilitychange', onVisibility);
     },
   };
+}
+
+/** A page that refreshes itself accepts what the service read for another browser since its own last refresh. */
+function acceptedAge(refreshMs = 0): Record<string, string> {
+  const seconds = Math.floor((refreshMs * 0.8) / 1000);
+  return seconds === 0 ? {} : { 'cache-control': `max-age=${seconds}` };
 }
 
 export function toRequestError(error: unknown): RequestError {

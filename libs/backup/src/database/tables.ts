@@ -8,7 +8,7 @@ export const backedUpTables: readonly string[] = [
   ...['jobs', 'job_payloads', 'outcomes', 'media_jobs', 'download_links', 'idempotency_keys'],
   ...['ledger_accounts', 'ledger_transactions', 'ledger_entries', 'ledger_verification', 'balances', 'holds'],
   ...['retired_holds', 'ledger_archives', 'archived_sums', 'archived_key_charges', 'key_spend', 'key_daily_spend'],
-  ...['usage_charges', 'usage_requests', 'usage_slots', 'usage_days', 'usage_folded'],
+  ...['usage_charges', 'usage_requests', 'usage_slots', 'usage_filtered_slots', 'usage_days', 'usage_folded'],
   ...['rate_limit_overrides', 'rate_limit_log', 'cloned_voices', 'response_states', 'exchange_signatures'],
   ...['characters', 'character_reviews', 'character_documents', 'character_passages', 'bundled_characters'],
   'key_fingerprints',

@@ -13,6 +13,7 @@ import { addResponseRecording } from '../idempotency/idempotency.interceptor.js'
 import { addRateLimits, refuseUnauthenticated } from '../limits/rate-limits.js';
 import { Drain } from '../pipeline/drain.js';
 import { StoreBudgets } from '../request/store-budgets.js';
+import { addResponseSharing, addSharedSending } from '../sharing/response-sharing.js';
 import { addMinimumBalance } from '../wallets/minimum-balance.js';
 import { WalletSignIns } from '../wallets/wallet-sign-ins.js';
 import type { AccessLog } from '../access-log/access-log.js';
@@ -65,7 +66,9 @@ export class RequestHooks {
     const { accounts, sessions, signIns, limiter, balances, ledger, budgets } = this;
     const { abuseCount } = this.config;
     addAuthentication(server, { accounts, sessions, signIns, budgets }, refuseUnauthenticated(limiter));
+    addResponseSharing(server);
     addRateLimits(server, { limiter, balances, budgets, abuseCount });
+    addSharedSending(server);
     addMinimumBalance(server, { ledger, budgets });
     addResponseRecording(server);
     addExchangeSigning(server, { hosts: this.teeHosts, signer: this.signer });

@@ -4,6 +4,7 @@ import { PlatformError } from '#common';
 import type { RequestCaller } from '#platform/http';
 import { addRateLimits, applyModelLimit, limitReplay, type RateLimitDependencies } from './rate-limits.js';
 import { StoreBudgets } from '../request/store-budgets.js';
+import { addResponseSharing, addSharedSending } from '../sharing/response-sharing.js';
 
 const known: RequestCaller = {
   accountId: 'account',
@@ -96,6 +97,46 @@ describe('the failure count', () => {
     const { server, failed } = await serve(null);
     await server.inject('/health/503');
     expect(failed).not.toHaveBeenCalled();
+  });
+});
+
+describe('a response that another client was given', () => {
+  /** Sends two requests for the same; resolves to the statuses, and to what the limiter was asked. */
+  async function askTwice(refusal: PlatformError | null) {
+    const asked: string[] = [];
+    const decision = { headers: {}, refusal: null, tokens: 0, reservation: null };
+    const limiter = {
+      blocked: async () => (asked.push('blocked') > 2 && refusal !== null ? { ...decision, refusal } : null),
+      admitPlain: async () => (asked.push('count'), decision),
+      failed: async () => void asked.push('failed'),
+      blockedAddress: () => null,
+    };
+    const server = fastify();
+    server.decorateRequest('caller', null);
+    server.addHook('onRequest', async (request) => void (request.caller = known));
+    addResponseSharing(server);
+    const balances = { of: async () => (asked.push('balance'), null) };
+    const dependencies = { limiter, balances, budgets: new StoreBudgets({ storeTimeoutMs: 1_000 }), abuseCount: 'all' };
+    addRateLimits(server, dependencies as unknown as RateLimitDependencies);
+    addSharedSending(server);
+    server.get('/api/v1/shared', { config: { shared: true } }, async () => ({}));
+    const headers = { 'cache-control': 'max-age=4' };
+    const first = await server.inject({ url: '/api/v1/shared', headers });
+    const second = await server.inject({ url: '/api/v1/shared', headers });
+    return { statuses: [first.statusCode, second.statusCode], age: second.headers['age'], asked };
+  }
+
+  it('counts as no request and asks no store', async () => {
+    const { statuses, age, asked } = await askTwice(null);
+    expect([statuses, age]).toEqual([[200, 200], '0']);
+    expect(asked).toEqual(['blocked', 'count', 'balance', 'blocked']);
+  });
+
+  it('is not for a key that is blocked', async () => {
+    const { statuses, age } = await askTwice(new PlatformError('RATE_LIMIT_EXCEEDED', 'Blocked.'));
+    expect(statuses[0]).toBe(200);
+    expect(statuses[1]).toBeGreaterThanOrEqual(400);
+    expect(age).toBeUndefined();
   });
 });
 

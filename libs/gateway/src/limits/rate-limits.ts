@@ -84,10 +84,10 @@ async function enterOpen(
 async function applyPlainLimit(
   limiter: RateLimiter,
   caller: RequestCaller,
-  { limitedByModel }: RouteSettings,
+  onlyBlock: boolean,
 ): Promise<LimitDecision | null> {
   const blocked = await limiter.blocked(caller);
-  if (blocked !== null || limitedByModel === true) return blocked;
+  if (blocked !== null || onlyBlock) return blocked;
   return await plainDecision(limiter, caller);
 }
 
@@ -161,7 +161,9 @@ export function addRateLimits(
       if (refusal !== null) throw refusal;
       return;
     }
-    const limited = applyPlainLimit(limiter, caller, request.routeOptions.config as RouteSettings);
+    const { limitedByModel } = request.routeOptions.config as RouteSettings;
+    // What another request was given costs nothing: only the block holds for it.
+    const limited = applyPlainLimit(limiter, caller, limitedByModel === true || request.sharedBody !== undefined);
     await applyInTime(budgets, { request, reply }, limited);
   });
 
@@ -184,7 +186,8 @@ export function addRateLimits(
 
   server.addHook('onSend', async (request, reply, payload) => {
     const failed = countsAsFailure(request, reply, abuseCount);
-    const isComplete = request.limitDecision !== null && reply.hasHeader('x-service-balance-usd');
+    const hasHeaders = request.limitDecision !== null && reply.hasHeader('x-service-balance-usd');
+    const isComplete = hasHeaders || (request.sharedBody !== undefined && !failed);
     if (isApiRoute(request) && (failed || (request.caller !== null && !isComplete))) {
       await complete(request, reply, failed);
     }

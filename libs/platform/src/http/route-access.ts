@@ -58,6 +58,11 @@ export interface RouteSettings {
   billed?: true;
   /** A route that applies its limits itself, because they depend on the model in its body. */
   limitedByModel?: true;
+  /**
+   * A GET whose JSON response depends only on its address and on what its caller may see: a client that accepts a response
+   * of some age (`cache-control: max-age`) may get that of another one who may see the same.
+   */
+  shared?: true;
   /** An unbilled route with the body limit of billed ones. */
   largeBody?: true;
   /** With `billed`, for routes that only start a job: their response follows from the job row alone. */
@@ -88,10 +93,10 @@ export function routeSettings(settings: RouteSettings): MethodDecorator {
 
 /**
  * Declares who may call a route; default: any valid key. `guarded` is for a route outside of the API whose failures count
- * towards the block of the client's address.
+ * towards the block of the client's address, `shared` for one whose response several clients may get.
  */
-export function Access(access: RouteAccess, { guarded }: Pick<RouteSettings, 'guarded'> = {}): MethodDecorator {
-  return routeSettings(guarded === true ? { access, guarded } : { access });
+export function Access(access: RouteAccess, options: Pick<RouteSettings, 'guarded' | 'shared'> = {}): MethodDecorator {
+  return routeSettings({ access, ...options });
 }
 
 /** Declares a removed endpoint; use with `Access('anonymous')`. */

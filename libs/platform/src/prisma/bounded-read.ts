@@ -55,10 +55,9 @@ async function readWithin<Result>(
   try {
     return await prisma.$transaction(
       async (transaction) => {
-        await transaction.$executeRaw`SELECT set_config('statement_timeout', ${String(timeoutMs)}, true)`;
-        if (workMemMb !== undefined) {
-          await transaction.$executeRaw`SELECT set_config('work_mem', ${`${workMemMb}MB`}, true)`;
-        }
+        await transaction.$executeRaw`
+          SELECT set_config('statement_timeout', ${String(timeoutMs)}, true),
+                 set_config('work_mem', COALESCE(${workMemMb === undefined ? null : `${workMemMb}MB`}, current_setting('work_mem')), true)`;
         return read(transaction);
       },
       { timeout: timeoutMs + graceMs },

@@ -29,7 +29,7 @@ export class AdminHealthController {
   ) {}
 
   @Get()
-  @Access('operator')
+  @Access('operator', { shared: true })
   @ApiRoute(document)
   async health(): Promise<HealthResponse> {
     const report = await this.readiness.dependencies();

@@ -25,7 +25,7 @@ export class InstallationsController {
   constructor(private readonly installations: InstallationsService) {}
 
   @Get('model_catalog')
-  @Access('operator')
+  @Access('operator', { shared: true })
   @CatalogRoute()
   catalog(): Promise<InstallableModelsResponse> {
     return this.installations.catalog();
@@ -42,7 +42,7 @@ export class InstallationsController {
   }
 
   @Get('model_installations')
-  @Access('operator')
+  @Access('operator', { shared: true })
   @InstallationListRoute()
   async list(@Query() query: unknown): Promise<InstallationListResponse> {
     const limit = readLimit(query);

@@ -29,14 +29,14 @@ export class OperationsController {
   ) {}
 
   @Get('queue')
-  @Access('operator')
+  @Access('operator', { shared: true })
   @ApiRoute(documents.queue)
   async queue(): Promise<QueueResponse> {
     return { data: await this.queueService.queues() };
   }
 
   @Get('workers')
-  @Access('operator')
+  @Access('operator', { shared: true })
   @ApiRoute(documents.workers)
   workers(): WorkerListResponse {
     return { data: heardWorkers(this.transport.membership.list()).map(presentWorker) };
@@ -59,7 +59,7 @@ export class OperationsController {
   }
 
   @Get('models')
-  @Access('operator')
+  @Access('operator', { shared: true })
   @ApiRoute(documents.models)
   async models(): Promise<AdminModelListResponse> {
     return { data: await this.modelsService.list() };

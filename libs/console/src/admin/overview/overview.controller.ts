@@ -33,7 +33,7 @@ export class OverviewController {
   constructor(private readonly service: OverviewService) {}
 
   @Get()
-  @Access('inference')
+  @Access('inference', { shared: true })
   @OverviewRoute()
   overview(@Exchange() { caller }: HttpExchange, @Query() query: unknown): Promise<OverviewResponse> {
     return this.service.overview(caller, readTimeZone(query));

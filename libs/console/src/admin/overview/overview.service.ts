@@ -11,20 +11,9 @@ import type { OverviewMinuteResponse, OverviewResponse } from './overview.respon
 const minuteMs = 60_000;
 const shownMinutes = 60;
 
-/** How long an overview serves all pages that show it, in ms. */
-const reuseMs = 2_000;
-const maxCached = 1_000;
-
-interface Cached {
-  overview: Promise<OverviewResponse>;
-  untilMs: number;
-}
-
-/** What happens now. Pages ask for it every few seconds, in as many tabs as are open, so they share one read. */
+/** What happens now. */
 @Injectable()
 export class OverviewService {
-  private readonly cache = new Map<string, Cached>();
-
   constructor(
     private readonly activity: JobActivityRepository,
     private readonly reports: UsageReportService,
@@ -33,20 +22,6 @@ export class OverviewService {
   ) {}
 
   async overview(caller: RequestCaller, timeZone: string): Promise<OverviewResponse> {
-    const id = `${caller.apiKeyId} ${timeZone}`;
-    const known = this.cache.get(id);
-    if (known !== undefined && known.untilMs > performance.now()) return known.overview;
-    const entry = { overview: this.read(caller, timeZone), untilMs: performance.now() + reuseMs };
-    this.remember(id, entry);
-    try {
-      return await entry.overview;
-    } catch (error) {
-      if (this.cache.get(id) === entry) this.cache.delete(id);
-      throw error;
-    }
-  }
-
-  private async read(caller: RequestCaller, timeZone: string): Promise<OverviewResponse> {
     const own = ownScope(caller);
     const isOperator = caller.isOperator === true;
     const activity = await this.activity.lastHour(isOperator ? { accountId: null, apiKeyId: null } : own);
@@ -76,14 +51,6 @@ export class OverviewService {
     const models = await this.registry.list('all');
     const offline = models.filter(({ model_spec: { offline: isOffline } }) => isOffline).length;
     return { online: models.length - offline, offline };
-  }
-
-  private remember(id: string, entry: Cached): void {
-    this.cache.delete(id);
-    this.cache.set(id, entry);
-    // A map iterates in insertion order: the first is the oldest.
-    const oldest = this.cache.size > maxCached ? this.cache.keys().next().value : undefined;
-    if (oldest !== undefined) this.cache.delete(oldest);
   }
 }
 

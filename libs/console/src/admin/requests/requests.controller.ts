@@ -35,7 +35,7 @@ export class RequestsController {
   ) {}
 
   @Get()
-  @Access('inference')
+  @Access('inference', { shared: true })
   @RequestListRoute()
   async list(@Exchange() { caller }: HttpExchange, @Query() query: unknown): Promise<RequestListResponse> {
     const limit = readLimit(query);
