@@ -1,6 +1,7 @@
 #!/usr/bin/env node
-// `sluice start` runs everything on this machine (apps/local); everything else is the operator's command line (apps/cli).
-// An installed package is built already. A clone is installed and built first where needed.
+// `sluice start` runs everything on this machine (apps/local), `sluice worker` a worker (apps/worker); everything else is
+// the operator's command line (apps/cli). An installed package is built already. A clone is installed and built first
+// where needed.
 import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
@@ -19,6 +20,13 @@ Runs everything on this machine: PostgreSQL, api, worker, ops and the starter mo
 Environment: PORT, HOST, SLUICE_HOME (data folder, default ~/.sluice), SLUICE_MODELS, DATABASE_URL and more, which
 docs/reference/configuration.md of the repository lists.`;
 
+const workerUsage = `Usage: sluice worker
+
+Runs a worker, for queues of other machines. Ctrl-C stops it after its jobs.
+
+Environment: SLUICE_QUEUE_URL and SLUICE_QUEUE_KEY, as sluice pools credentials prints them, SLUICE_POOL, SLUICE_MODELS,
+SLUICE_HOME (data folder, default ~/.sluice) and more, which docs/reference/configuration.md of the repository lists.`;
+
 function mainOf(app) {
   return join(root, 'dist', 'apps', app, 'src', 'main.js');
 }
@@ -33,13 +41,14 @@ async function runApp(app) {
   await import(pathToFileURL(mainOf(app)).href);
 }
 
-async function start() {
-  if (rest.includes('--help') || rest.includes('-h')) return console.log(startUsage);
-  if (rest.length > 0) fail(`sluice start takes no arguments, not "${rest.join(' ')}".\n\n${startUsage}`);
-  if (isClone) return import('../scripts/start.mjs');
-  // Only the first start finds something to delete.
-  trimRuntime();
-  await runApp('local');
+/** Runs an app that serves, after what its first start needs. */
+async function serve(app, usage) {
+  if (rest.includes('--help') || rest.includes('-h')) return console.log(usage);
+  if (rest.length > 0) fail(`sluice ${command} takes no arguments, not "${rest.join(' ')}".\n\n${usage}`);
+  // Only the first start finds something to install, build or delete.
+  if (isClone) await (await import('../scripts/prepare-start.mjs')).prepareStart();
+  else trimRuntime();
+  await runApp(app);
 }
 
 async function buildClone() {
@@ -55,7 +64,9 @@ async function buildClone() {
 
 requireNode();
 if (command === 'start') {
-  await start();
+  await serve('local', startUsage);
+} else if (command === 'worker') {
+  await serve('worker', workerUsage);
 } else {
   if (isClone && !existsSync(mainOf('cli'))) await buildClone();
   await runApp('cli');

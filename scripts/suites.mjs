@@ -23,6 +23,7 @@ export const programs = {
   mutations: 'mutated files of every format through every decoder',
   conversions: 'converts files of 70 GB, whose weights are holes, in 1.5 GB of memory',
   'node-versions': 'the unit tests on other versions of Node',
+  quickstart: 'every command of docs/start/quickstart.md, with a second machine and a hub on this one',
   site: 'the site of the documentation: built, searched and read in chromium; installs tools/site',
   package: 'the npm package in an empty folder: installed, started, asked, started again offline',
 };

@@ -46,8 +46,8 @@ function sluiceCalls(line: string): string[][] {
 /** Returns what the command line does not know of a call; null if it knows all of it. */
 function unknownPart(words: readonly string[]): string | null {
   let command: Command = program;
-  // An app of its own, which bin/sluice.mjs runs; it takes no arguments.
-  if (words[0] === 'start') return words[1] ?? null;
+  // Apps of their own, which bin/sluice.mjs runs; they take no arguments.
+  if (words[0] === 'start' || words[0] === 'worker') return words[1] ?? null;
   for (const word of words) {
     if (word.startsWith('--')) {
       const name = word.split('=')[0];

@@ -144,25 +144,40 @@ export class CliContext {
     return (await this.runtime())?.baseUrl ?? null;
   }
 
+  /** The database, as configured or of the `npm start` that runs here. */
+  async databaseUrl(): Promise<string | undefined> {
+    return this.config.databaseUrl ?? (await this.runtime())?.databaseUrl;
+  }
+
+  /** The store of the queue, as configured or of the `npm start` that runs here. */
+  async queueUrl(): Promise<string | undefined> {
+    const { queueUrl, redisUrl } = this.config;
+    return queueUrl ?? redisUrl ?? (await this.runtime())?.queueUrl ?? (await this.databaseUrl());
+  }
+
+  /** The keys of that queue. Empty: its jobs and messages are stored as they are. */
+  async sealKeys(): Promise<readonly string[]> {
+    if (this.config.sealKeys.length > 0) return this.config.sealKeys;
+    const queueKey = (await this.runtime())?.queueKey;
+    return queueKey === undefined ? [] : [queueKey];
+  }
+
   async close(): Promise<void> {
     await (await this.queue?.catch(() => null))?.close();
     await this.prisma?.$disconnect();
   }
 
   private async openQueue(): Promise<QueueTransport> {
-    const { queueUrl, redisUrl, namespace, sealKeys: configuredKeys } = this.config;
-    const runtime = await this.runtime();
-    const url = queueUrl ?? redisUrl ?? runtime?.queueUrl ?? this.config.databaseUrl ?? runtime?.databaseUrl;
+    const url = await this.queueUrl();
     if (url === undefined) {
       const message = `This needs the queue: run \`${startCommand}\` for this SLUICE_HOME, or set SLUICE_QUEUE_URL or REDIS_URL.`;
       throw new PlatformError('SERVICE_UNAVAILABLE', message);
     }
-    const localKeys = runtime?.queueKey === undefined ? [] : [runtime.queueKey];
-    const sealKeys = configuredKeys.length > 0 ? configuredKeys : localKeys;
+    const sealKeys = await this.sealKeys();
     const { createTransport } = await import('#queue');
     return await createTransport({
       url,
-      namespace,
+      namespace: this.config.namespace,
       sealKeys,
       clientName: 'cli',
       warn: (message) => this.warn(message),

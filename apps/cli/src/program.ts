@@ -23,8 +23,8 @@ export function createProgram(context: CliContext): Command {
   const program = new Command('sluice')
     .description('Command-line tool for operating a Sluice installation.')
     .helpCommand(false)
-    // bin/sluice.mjs runs it, since it is an app of its own.
-    .addHelpText('after', '\n`sluice start` runs everything on this machine.')
+    // bin/sluice.mjs runs them, since they are apps of their own.
+    .addHelpText('after', '\n`sluice start` runs everything on this machine, `sluice worker` only a worker.')
     .showHelpAfterError('Add --help for a list of commands.')
     .exitOverride();
   addMigrateCommand(program, context);

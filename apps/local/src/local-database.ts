@@ -1,7 +1,12 @@
 import { errorText } from '#common/values';
 import { StartRefusal } from '#platform/process';
 import { forgetPostgresVariables, type LocalConfig } from '#platform/config';
-import { type EmbeddedPostgres, saysDiskFull, startEmbeddedPostgres } from '#platform/embedded-postgres';
+import {
+  type EmbeddedPostgres,
+  type RemoteAccess,
+  saysDiskFull,
+  startEmbeddedPostgres,
+} from '#platform/embedded-postgres';
 import { postgresFolder } from '#platform/home';
 import { migrate } from '#platform/migrations';
 import type { MergedLog } from './merged-log.js';
@@ -27,10 +32,10 @@ export function isolateOwnDatabase({ databaseUrl, queueUrl }: LocalConfig): void
 }
 
 /** The migrated database of this installation: the configured one, or the embedded one of the home. */
-export async function openDatabase(home: string, givenUrl: string | undefined, log: MergedLog): Promise<LocalDatabase> {
-  const database = givenUrl
-    ? { url: givenUrl, stop: () => Promise.resolve() }
-    : await SupervisedPostgres.start(postgresFolder(home), log);
+export async function openDatabase(config: LocalConfig, log: MergedLog): Promise<LocalDatabase> {
+  const database = config.databaseUrl
+    ? { url: config.databaseUrl, stop: () => Promise.resolve() }
+    : await SupervisedPostgres.start(config, log);
   let created = 0;
   try {
     await migrate({
@@ -50,6 +55,14 @@ export async function openDatabase(home: string, givenUrl: string | undefined, l
   }
 }
 
+/** Only roles of pools connect from other machines: `sluice pools credentials` makes them. */
+async function remoteAccessOf({ postgresListen, namespace }: LocalConfig): Promise<RemoteAccess | undefined> {
+  if (postgresListen === undefined) return undefined;
+  const { poolRolePrefix } = await import('#queue/pools');
+  const [host = '', port] = postgresListen.split(':');
+  return { host, port: Number(port), rolePrefix: poolRolePrefix(namespace) };
+}
+
 const pauseBetweenNotesMs = 60_000;
 
 /** The embedded server, restarted on the same port when it exits. */
@@ -63,11 +76,12 @@ class SupervisedPostgres implements LocalDatabase {
 
   private constructor(
     private readonly dataFolder: string,
+    private readonly remote: RemoteAccess | undefined,
     private readonly log: MergedLog,
   ) {}
 
-  static async start(dataFolder: string, log: MergedLog): Promise<SupervisedPostgres> {
-    const database = new SupervisedPostgres(dataFolder, log);
+  static async start(config: LocalConfig, log: MergedLog): Promise<SupervisedPostgres> {
+    const database = new SupervisedPostgres(postgresFolder(config.home), await remoteAccessOf(config), log);
     await database.launch();
     return database;
   }
@@ -88,6 +102,7 @@ class SupervisedPostgres implements LocalDatabase {
     this.server = await startEmbeddedPostgres({
       dataFolder: this.dataFolder,
       port: this.server?.port,
+      remote: this.remote,
       onLog: (line) => this.onLog(line),
       onExit: () => this.relaunch(),
     });

@@ -66,7 +66,7 @@ export async function runLocal(config: LocalConfig): Promise<number> {
 async function runLocked(config: LocalConfig, log: MergedLog, stop: StopRequest): Promise<void> {
   const port = await choosePort(config.host, config.port);
   const secretKey = config.secretKey ?? (await readSecretKey(config.home));
-  const database = await openDatabase(config.home, config.databaseUrl, log);
+  const database = await openDatabase(config, log);
   try {
     stop.signal.throwIfAborted();
     await serve({ config, log, stop, port, secretKey, database });

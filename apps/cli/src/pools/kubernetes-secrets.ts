@@ -21,7 +21,7 @@ export async function printKubernetesSecrets(context: CliContext, namespace: str
     throw invalid('--kubernetes-namespace must be a name of a-z, 0-9 and -.');
   }
   const { config, output } = context;
-  const installationKey = installationKeyOf(context);
+  const installationKey = await installationKeyOf(context);
   const { databaseUrl, redisUrl } = config;
   if (databaseUrl === undefined || redisUrl === undefined) {
     throw invalid('Set DATABASE_URL and REDIS_URL to the stores, as api and ops reach them.');

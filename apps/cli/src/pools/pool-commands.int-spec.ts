@@ -100,6 +100,9 @@ describe.skipIf(!redisAvailable)('sluice pools credentials', () => {
       await client.connect();
       const { rows } = await client.query('SELECT current_user AS name');
       expect(rows).toEqual([{ name: expect.stringMatching(/^sluice_pool_text_[0-9a-f]{8}$/) }]);
+      const far = await runCommandLine([...line, '--no-create', '--address', '10.0.0.1:5433'], environment);
+      expect(far).toBe(text.replace(new URL(url).host, '10.0.0.1:5433'));
+      await expect(runCommandLine([...line, '--address', '10.0.0.1'], environment)).rejects.toThrow('--address');
       await expect(client.query('CREATE TABLE sluice_queue.mine (id int)')).rejects.toThrow('permission denied');
       await client.query(`SELECT * FROM sluice_queue.job`);
       await client.end();

@@ -7,6 +7,7 @@ import { requireStoragePolicy, type StorageUser, storageUserOf, writeStorageUser
 
 interface CredentialOptions {
   models?: string;
+  address?: string;
   /** False with `--no-create`. */
   create: boolean;
   json?: boolean;
@@ -42,6 +43,7 @@ export function addPoolCommands(program: Command, context: CliContext): void {
       'create the queue user of a pool and print what its workers need: a URL, and keys of these models alone',
     )
     .option('--models <ids>', 'the models whose jobs the pool may read, separated by commas; default: SLUICE_POOLS')
+    .option('--address <host:port>', 'where these workers reach the queue, if not where it is reached from here')
     .option('--no-create', 'print only, with no connection: `sluice migrate` creates the users of SLUICE_POOLS')
     .option('--storage-policy', 'print the policy of the S3 user of the pool instead; creates nothing')
     .option('--storage-user', 'print the keys of this user instead, as `storage-users` writes them; creates nothing')
@@ -75,7 +77,8 @@ async function createCredentials(context: CliContext, name: string, options: Cre
   const storagePolicy = hasBucket ? await requireStoragePolicy(context, pool) : null;
   const storageUser = hasBucket ? await storageUserOf(context, pool) : null;
   const queueKey = await queueKeyOf(context, pool);
-  const { url: queueUrl, aclLine } = await ensureQueueUser(context, pool, { isDescribed: !options.create });
+  const { url, aclLine } = await ensureQueueUser(context, pool, { isDescribed: !options.create });
+  const queueUrl = withAddress(url, options.address);
   print(context, { ...pool, queueUrl, aclLine, queueKey, storagePolicy, storageUser }, options.json === true);
 }
 
@@ -93,6 +96,12 @@ async function writeUsers(context: CliContext, folder: string, { group, json }: 
   if (json === true) return context.output.json(pools);
   for (const { pool, models } of pools) context.output.line(`${pool}: artifacts of ${models.join(', ')}`);
   if (pools.length === 0) context.output.line('SLUICE_POOLS names no pool.');
+}
+
+function withAddress(queueUrl: string, address: string | undefined): string {
+  if (address === undefined) return queueUrl;
+  if (!/^[A-Za-z0-9.-]+:\d+$/.test(address)) throw invalid('--address must be a host and a port, as 10.0.0.1:5433.');
+  return Object.assign(new URL(queueUrl), { host: address }).href;
 }
 
 function findPool({ config }: CliContext, pool: string, ids: string | undefined): PoolModels {

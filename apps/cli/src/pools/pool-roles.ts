@@ -18,9 +18,9 @@ interface PoolSecrets {
 
 /** Returns the value of `SLUICE_QUEUE_KEY` for workers of these models alone. */
 export async function queueKeyOf(context: CliContext, { models }: PoolModels): Promise<string> {
-  requireSecrets(context);
+  await requireSecrets(context);
   const { poolKeys } = await import('#queue/pools');
-  return poolKeys(context.config.sealKeys, models).join(',');
+  return poolKeys(await context.sealKeys(), models).join(',');
 }
 
 /**
@@ -32,16 +32,16 @@ export async function ensureQueueUser(
   pool: PoolModels,
   { isDescribed = false } = {},
 ): Promise<QueueUser> {
-  const { queueUrl, installationKey } = requireSecrets(context);
+  const { queueUrl, installationKey } = await requireSecrets(context);
   const [roles, { catalog }] = await Promise.all([import('#queue/pools'), import('#modalities')]);
-  const { namespace, databaseUrl: adminUrl } = context.config;
+  const { namespace } = context.config;
   const name = roles.poolUserName({ namespace, pool: pool.pool });
   const password = deriveKey(installationKey, `queue user ${name}`).toString('hex');
   const role = { namespace, pool: pool.pool, password, modelIds: pool.models, modalities: Object.keys(catalog) };
   if (!queueUrl.startsWith('redis')) {
     const { url } = isDescribed
       ? roles.describePostgresPoolRole(queueUrl, role)
-      : await roles.ensurePostgresPoolRole({ url: queueUrl, adminUrl }, role);
+      : await roles.ensurePostgresPoolRole({ url: queueUrl, adminUrl: await context.databaseUrl() }, role);
     return { name: new URL(url).username, url, aclLine: null };
   }
   const rules = roles.poolUserRules(role).filter((rule) => rule !== 'reset');
@@ -55,7 +55,8 @@ export async function ensureQueueUser(
 }
 
 /** Returns the key that everything of a pool is derived from. */
-export function installationKeyOf({ config: { sealKeys } }: CliContext): string {
+export async function installationKeyOf(context: CliContext): Promise<string> {
+  const sealKeys = await context.sealKeys();
   const [installationKey] = sealKeys;
   if (installationKey === undefined || sealKeys.some((key) => key.includes(':'))) {
     throw invalid('Set SLUICE_QUEUE_KEY to the key of api and ops: the keys of models are derived from it.');
@@ -63,9 +64,9 @@ export function installationKeyOf({ config: { sealKeys } }: CliContext): string 
   return installationKey;
 }
 
-function requireSecrets(context: CliContext): PoolSecrets {
-  const { redisUrl, databaseUrl, queueUrl = redisUrl ?? databaseUrl } = context.config;
-  const installationKey = installationKeyOf(context);
+async function requireSecrets(context: CliContext): Promise<PoolSecrets> {
+  const installationKey = await installationKeyOf(context);
+  const queueUrl = await context.queueUrl();
   if (queueUrl === undefined) {
     throw invalid('Set SLUICE_QUEUE_URL, REDIS_URL or DATABASE_URL to the queue, as api and ops have it.');
   }

@@ -25,7 +25,7 @@ export interface StorageUser {
 export async function storageUserOf(context: CliContext, { pool }: PoolModels): Promise<StorageUser> {
   const { poolUserName } = await import('#queue/pools');
   const accessKeyId = poolUserName({ namespace: context.config.namespace, pool });
-  const secret = deriveKey(installationKeyOf(context), `storage user ${accessKeyId}`).toString('hex');
+  const secret = deriveKey(await installationKeyOf(context), `storage user ${accessKeyId}`).toString('hex');
   return { accessKeyId, secretAccessKey: secret.slice(0, secretLength) };
 }
 

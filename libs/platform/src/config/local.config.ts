@@ -36,6 +36,16 @@ export class LocalConfig extends CliConfig {
   @ApiPortVariable()
   port!: number;
 
+  @TextVariable('SLUICE_POSTGRES_LISTEN', {
+    about:
+      'Address of this machine and port at which workers of pools on other machines reach its own PostgreSQL; default: ' +
+      'only this machine does.',
+    optional: true,
+    pattern: /^[A-Za-z0-9.-]{1,255}:[1-9]\d{0,4}$/,
+    expected: 'an address and a port, such as 10.0.0.1:5433',
+  })
+  postgresListen?: string;
+
   @ListVariable('SLUICE_MODELS', {
     about: 'Models to pull and serve: ids, set names or `none`; `all` serves everything installed and pulls nothing.',
     default: 'starter',

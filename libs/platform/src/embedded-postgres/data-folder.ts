@@ -10,6 +10,9 @@ import { failureReason, saysDiskFull, workingFolder } from './server-output.js';
 const passwordFile = 'sluice.password';
 export const superuser = 'sluice';
 
+/** Rules of who may connect, in the data folder: those of initdb, and one for other machines. */
+export const remoteRulesFile = 'remote_hba.conf';
+
 /**
  * Builds the spawn options of a program for a data folder. As root on Linux, the folder may be below one that `nobody`
  * cannot enter (`/root`). The working directory is set before the identity is dropped, and `/proc/self/cwd` names it
@@ -41,6 +44,17 @@ export async function openDataFolder(
   const password = randomBytes(24).toString('base64url');
   await initialize(dataFolder, password, binaries, identity);
   return password;
+}
+
+/** Lets roles whose names begin with `rolePrefix` connect from anywhere, by password, where the server listens. */
+export async function writeRemoteRules(
+  dataFolder: string,
+  rolePrefix: string,
+  identity: ServerIdentity | null,
+): Promise<void> {
+  const path = join(dataFolder, remoteRulesFile);
+  await writeFile(path, `include pg_hba.conf\nhost all "/^${rolePrefix}" all scram-sha-256\n`, { mode: 0o600 });
+  if (identity) await chown(path, identity.uid, identity.gid);
 }
 
 /**

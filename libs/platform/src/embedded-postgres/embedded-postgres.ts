@@ -6,9 +6,11 @@ import {
   fullDisk,
   openDataFolder,
   programRefusal,
+  remoteRulesFile,
   serverEnvironment,
   spawnOptionsFor,
   superuser,
+  writeRemoteRules,
 } from './data-folder.js';
 import { clearLeftOverServer } from './left-over-server.js';
 import {
@@ -22,14 +24,25 @@ import { failureReason, nameDataFolder, saysDiskFull } from './server-output.js'
 export interface EmbeddedPostgresOptions {
   /** Created and initialized if missing. Only one process may use it at a time. */
   dataFolder: string;
-  /** TCP port on 127.0.0.1; default: a free one. */
+  /** TCP port on 127.0.0.1; default: that of `remote`, or a free one. */
   port?: number;
+  /** Default: only this machine reaches the server. */
+  remote?: RemoteAccess;
   /** False trades crash safety for speed, for tests only. Default: true. */
   durable?: boolean;
   /** Called with each line the server logs. */
   onLog?: (line: string) => void;
   /** Called when the server exits without `stop`. */
   onExit?: (code: number | null) => void;
+}
+
+/** Lets other machines reach the server, without TLS. */
+export interface RemoteAccess {
+  /** An address of this machine, at which the server listens too. */
+  readonly host: string;
+  readonly port: number;
+  /** Only roles whose names begin like this connect from other machines. */
+  readonly rolePrefix: string;
 }
 
 export interface EmbeddedPostgres {
@@ -51,6 +64,8 @@ interface Launch {
   options: EmbeddedPostgresOptions;
 }
 
+const loopback = '127.0.0.1';
+
 const stopPatienceMs = 15_000;
 
 /**
@@ -63,20 +78,22 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): P
   const binaries = await locatePostgresBinaries(identity);
   const password = await openDataFolder(dataFolder, binaries, identity);
   await clearLeftOverServer(dataFolder, superuser, password);
+  if (options.remote) await writeRemoteRules(dataFolder, options.remote.rolePrefix, identity);
+  const chosenPort = options.port ?? options.remote?.port;
   // Another process can take the free port before the server listens; the next try uses another one.
   for (let tries = 1; ; tries += 1) {
-    const port = options.port ?? (await freePort());
+    const port = chosenPort ?? (await freePort());
     try {
       const child = await launch({ binaries, identity, dataFolder, port, options });
       return describe(child, port, password);
     } catch (error) {
-      if (options.port !== undefined || tries === 3) throw error;
+      if (chosenPort !== undefined || tries === 3) throw error;
     }
   }
 }
 
 function describe(child: ChildProcess, port: number, password: string): EmbeddedPostgres {
-  const urlOf = (database: string): string => `postgresql://${superuser}:${password}@127.0.0.1:${port}/${database}`;
+  const urlOf = (database: string): string => `postgresql://${superuser}:${password}@${loopback}:${port}/${database}`;
   let stopping: Promise<void> | undefined;
   const killAtExit = (): void => void child.kill('SIGINT');
   process.once('exit', killAtExit);
@@ -95,7 +112,11 @@ function describe(child: ChildProcess, port: number, password: string): Embedded
 
 async function launch({ binaries, identity, dataFolder, port, options }: Launch): Promise<ChildProcess> {
   const spawnOptions = spawnOptionsFor(dataFolder, identity);
-  const settings = { ...serverSettings(port), ...(options.durable === false ? fastSettings : {}) };
+  const settings = {
+    ...serverSettings(port),
+    ...(options.remote && remoteSettings(options.remote, spawnOptions.dataArgument)),
+    ...(options.durable === false ? fastSettings : {}),
+  };
   const child = spawn(
     binaries.postgres,
     [
@@ -126,12 +147,20 @@ const stoppedOnPurpose = new WeakSet<ChildProcess>();
 function serverSettings(port: number): Record<string, string> {
   return {
     port: String(port),
-    listen_addresses: '127.0.0.1',
+    listen_addresses: loopback,
     unix_socket_directories: '',
     max_connections: '200',
     log_timezone: 'UTC',
     timezone: 'UTC',
     password_encryption: 'scram-sha-256',
+  };
+}
+
+function remoteSettings({ host }: RemoteAccess, dataFolder: string): Record<string, string> {
+  return {
+    // 0.0.0.0 includes the other address, which would then be in use.
+    listen_addresses: host === '0.0.0.0' ? host : [...new Set([loopback, host])].join(','),
+    hba_file: `${dataFolder}/${remoteRulesFile}`,
   };
 }
 
@@ -152,6 +181,7 @@ async function untilReady(
   const lastLines: string[] = [];
   await new Promise<void>((done, fail) => {
     let rest = '';
+    let refusal: string | undefined;
     child.stderr?.on('data', (chunk: Buffer) => {
       const lines = (rest + chunk.toString()).split('\n');
       rest = lines.pop() ?? '';
@@ -160,12 +190,17 @@ async function untilReady(
         if (lastLines.length > 20) lastLines.shift();
         onLog?.(nameDataFolder(line, dataFolder));
         if (line.includes('database system is ready to accept connections')) done();
+        if (!line.includes('could not create listen socket')) continue;
+        // PostgreSQL would go on with the other address.
+        refusal = `PostgreSQL cannot listen here: ${failureReason(lastLines, dataFolder)}`;
+        child.kill('SIGQUIT');
       }
     });
     child.once('error', (error) => fail(programRefusal(program, error)));
     child.once('exit', () => {
       if (saysDiskFull(lastLines.join(' '))) return fail(fullDisk(dataFolder));
-      fail(new StartRefusal(`PostgreSQL does not start on ${dataFolder}: ${failureReason(lastLines, dataFolder)}`));
+      refusal ??= `PostgreSQL does not start on ${dataFolder}: ${failureReason(lastLines, dataFolder)}`;
+      fail(new StartRefusal(refusal));
     });
   });
 }
@@ -187,7 +222,7 @@ export async function freePort(): Promise<number> {
   return new Promise((done, fail) => {
     const server = createServer();
     server.once('error', fail);
-    server.listen(0, '127.0.0.1', () => {
+    server.listen(0, loopback, () => {
       const address = server.address();
       server.close(() =>
         typeof address === 'object' && address ? done(address.port) : fail(new Error('No free port was found.')),

@@ -1,5 +1,5 @@
 export { poolKeys } from './pool-keys.js';
-export type { PoolRole } from './pool-role.js';
+export { type PoolRole, poolRolePrefix } from './pool-role.js';
 export {
   describePostgresPoolRole,
   ensurePostgresPoolRole,
