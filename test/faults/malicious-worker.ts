@@ -3,7 +3,7 @@ import { noTokens } from '#common';
 import { chatJob, type ChatJobPayload } from '#modalities/chat/contract';
 import type { Heartbeat, JobReport, JobResult, QueueTransport, ReplyEvent, RunningJob } from '#queue';
 import { signResult } from '#queue/signing';
-import type { Platform } from '#test/platform';
+import type { Platform, PlatformProcess } from '#test/platform';
 import type { AttackedNames, AttackedStore } from './attacked-store.js';
 
 export const forgedText = 'forged words';
@@ -167,8 +167,9 @@ export class MaliciousWorker {
 export async function countRefusals(
   platform: Platform,
   of: 'job_results' | 'bus_messages' = 'job_results',
+  name: PlatformProcess = 'ops',
 ): Promise<Record<string, number>> {
-  const text = await (await fetch(`${platform.operationsUrl('ops')}/metrics`)).text();
+  const text = await (await fetch(`${platform.operationsUrl(name)}/metrics`)).text();
   const metric = new RegExp(`^sluice_${of}_refused_total\\{[^}]*reason="([\\w-]+)"[^}]*\\} (\\d+)`, 'gm');
   const lines = text.matchAll(metric);
   return Object.fromEntries([...lines].map(([, reason = '', count]) => [reason, Number(count)]));

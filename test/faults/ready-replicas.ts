@@ -21,7 +21,11 @@ export class ReadyReplicas {
   private timer: NodeJS.Timeout | undefined;
   private readonly calls: Promise<BalancedCall>[] = [];
 
-  constructor(private readonly platform: Platform) {
+  /** The requests ask these models in turn. */
+  constructor(
+    private readonly platform: Platform,
+    private readonly models: readonly string[] = ['tiny-llama'],
+  ) {
     this.ready = platform.origins.map((_, index) => index);
   }
 
@@ -54,7 +58,13 @@ export class ReadyReplicas {
   private async call(index: number): Promise<BalancedCall> {
     for (let rejectedWhileStopping = 0; ; rejectedWhileStopping += 1) {
       const replica = this.ready[this.next++ % Math.max(1, this.ready.length)];
-      const options = { directives: 'tokens=3', text: `New ${index}`, ...(replica !== undefined && { replica }) };
+      const model = this.models[index % this.models.length];
+      const options = {
+        directives: 'tokens=3',
+        text: `New ${index}`,
+        model,
+        ...(replica !== undefined && { replica }),
+      };
       const answer = await askWhole(this.platform, options).catch(() => null);
       if (answer === null || answer.status !== 503 || rejectedWhileStopping === 20)
         return { answer, rejectedWhileStopping };

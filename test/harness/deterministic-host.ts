@@ -1,3 +1,4 @@
+import 'reflect-metadata';
 import { dirname } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { serveModelHost } from '#inference/host';

@@ -8,6 +8,12 @@ export type WiredStore = 'queue' | 'database';
 /** The first process of a role has its name, further ones a number from 2: `api-2`. */
 export type PlatformProcess = PlatformRole | `${PlatformRole}-${number}`;
 
+/** Workers with the credentials of a pool, and the models that they serve and no other worker does. */
+export interface PlatformPool {
+  workers: readonly PlatformProcess[];
+  models: readonly string[];
+}
+
 export interface PlatformOptions {
   /** Tiny models to generate; default: one named `tiny-llama`. */
   models?: TinyModelOptions[];
@@ -34,6 +40,8 @@ export interface PlatformOptions {
   manifests?: ModelManifest[];
   /** Models that the worker's `SLUICE_MODELS` omits, for tests that place them in its pool. */
   unnamed?: string[];
+  /** Pools by name whose workers get credentials of their own, from the command line of `dist`. */
+  pools?: Record<string, PlatformPool>;
   /** Number of processes per role; default: one each. */
   replicas?: Partial<Record<PlatformRole, number>>;
   /** A folder of other compiled code that the processes start from at first; default: `dist` of this project. */

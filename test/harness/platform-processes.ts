@@ -7,7 +7,7 @@ import type { Site } from './site.js';
 
 /** The harness runs from source in tests and compiled in benches. */
 const isCompiled = import.meta.url.includes('/dist/test/harness/');
-const distFolder = fileURLToPath(new URL(isCompiled ? '../../' : '../../dist/', import.meta.url));
+export const distFolder = fileURLToPath(new URL(isCompiled ? '../../' : '../../dist/', import.meta.url));
 
 const entries: Record<PlatformRole, Record<'deterministic' | 'text', string>> = {
   api: { deterministic: 'apps/api/src/main.js', text: 'apps/api/src/main.js' },

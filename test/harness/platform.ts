@@ -13,6 +13,7 @@ import { freePort } from './free-port.js';
 import { EngineJournal } from './engine-journal.js';
 import type { PlatformOptions, PlatformProcess, PlatformRole, WiredStore } from './platform-options.js';
 import { PlatformProcesses, roleOf } from './platform-processes.js';
+import { poolEnvironment } from './pool-credentials.js';
 import { createDatabaseOn, createMigratedDatabase, startPostgres } from './postgres.js';
 import type { TestDatabase, TestPostgres } from './postgres.js';
 import { startRedis, type TestRedis } from './redis.js';
@@ -108,6 +109,7 @@ class RunningPlatform implements Platform {
   private postgresServer: TestPostgres | null = null;
   private pool: pg.Pool | null = null;
   private environments: Record<PlatformRole, Record<string, string>> | null = null;
+  private readonly poolEnvironments = new Map<PlatformProcess, Record<string, string>>();
   private modelIds: string[] = [];
   /** Models that clients can see. */
   private listedIds: string[] = [];
@@ -175,8 +177,16 @@ class RunningPlatform implements Platform {
     for (const name of this.names('api')) this.ports.set(name, await freePort());
     await this.seed(this.database.url);
     this.environments = await this.environmentOf(this.database.url);
+    await this.createPools(this.environments.ops);
     await Promise.all(roles.flatMap((role) => this.names(role)).map((name) => this.start(name, this.options.dist)));
     await this.untilOnline();
+  }
+
+  private async createPools(env: Record<string, string>): Promise<void> {
+    for (const [name, { workers, models }] of Object.entries(this.options.pools ?? {})) {
+      const environment = await poolEnvironment({ name, models }, env, this.options.dist);
+      for (const worker of workers) this.poolEnvironments.set(worker, environment);
+    }
   }
 
   private names(role: PlatformRole): PlatformProcess[] {
@@ -235,7 +245,8 @@ class RunningPlatform implements Platform {
       SLUICE_API_HEALTH_PORT: '0',
       SLUICE_API_PUBLIC_HEALTH: 'true',
     };
-    const env = { ...this.environments?.[role], ...listening, ...this.options.processEnv?.[name] };
+    const pool = this.poolEnvironments.get(name);
+    const env = { ...this.environments?.[role], ...listening, ...pool, ...this.options.processEnv?.[name] };
     this.processes.start(name, env, dist);
     if (role !== 'api') return;
     await this.until(`the ${name} is ready`, async () => (await this.get(name, '/health/ready')).ok);
@@ -293,7 +304,8 @@ class RunningPlatform implements Platform {
     const { manifests, models = [{ id: 'tiny-llama' }] } = this.options;
     const installed = manifests ?? (await Promise.all(models.map((model) => installTinyModel(this.home, model))));
     const named = installed.filter(({ id }) => !this.options.unnamed?.includes(id));
-    this.modelIds = named.map(({ id }) => id);
+    const ofPools = Object.values(this.options.pools ?? {}).flatMap(({ models: ids }) => ids);
+    this.modelIds = named.map(({ id }) => id).filter((id) => !ofPools.includes(id));
     this.listedIds = named.filter(({ internal }) => !internal).map(({ id }) => id);
     const prisma = new PrismaService({ url: databaseUrl, poolSize: 2 });
     try {
