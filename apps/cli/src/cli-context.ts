@@ -144,11 +144,6 @@ export class CliContext {
     return (await this.runtime())?.baseUrl ?? null;
   }
 
-  /** The database, as configured or of the `npm start` that runs here. */
-  async databaseUrl(): Promise<string | undefined> {
-    return this.config.databaseUrl ?? (await this.runtime())?.databaseUrl;
-  }
-
   /** The store of the queue, as configured or of the `npm start` that runs here. */
   async queueUrl(): Promise<string | undefined> {
     const { queueUrl, redisUrl } = this.config;
