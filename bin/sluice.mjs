@@ -51,11 +51,17 @@ async function serve(app, usage) {
   await runApp(app);
 }
 
-async function buildClone() {
+async function prepareClone() {
   if (!existsSync(join(root, 'node_modules'))) fail('Sluice is not installed yet. Run: npm ci');
+  const { buildForStart, isBuildStale } = await import('../scripts/build.mjs');
+  if (existsSync(mainOf('cli'))) {
+    // A product that runs loads files of the build: only a start may replace them.
+    if (isBuildStale())
+      console.error('The sources changed since the build, which runs here. Build again: npm run build');
+    return;
+  }
   console.error('Building …');
   try {
-    const { buildForStart } = await import('../scripts/build.mjs');
     await buildForStart();
   } catch (error) {
     fail(`${error instanceof Error ? error.message : error} Run: npm run build`);
@@ -68,6 +74,6 @@ if (command === 'start') {
 } else if (command === 'worker') {
   await serve('worker', workerUsage);
 } else {
-  if (isClone && !existsSync(mainOf('cli'))) await buildClone();
+  if (isClone) await prepareClone();
   await runApp('cli');
 }

@@ -47,6 +47,8 @@ describe('requireNode', () => {
     'bin/trim-runtime.mjs',
     'scripts/start.mjs',
     'scripts/prepare-start.mjs',
+    'scripts/install-for-start.mjs',
+    'scripts/setup-failure.mjs',
   ])('runs in %s before anything else is loaded', (path) => {
     // Static imports are read before any line runs: only Node's own modules and those that old versions can read.
     const names = [...readText(path).matchAll(/^import .* from '(.+)';$/gm)].map(([, name]) => name);
@@ -54,6 +56,8 @@ describe('requireNode', () => {
       './require-node.mjs',
       './trim-runtime.mjs',
       './prepare-start.mjs',
+      './install-for-start.mjs',
+      './setup-failure.mjs',
       '../bin/require-node.mjs',
       '../bin/trim-runtime.mjs',
     ];

@@ -4,7 +4,7 @@ import { repositoryFiles, readText } from './repository-files.js';
 /* docs/start/troubleshooting.md quotes what Sluice says. Each quotation must still be what it says. */
 
 const speaking =
-  /^(apps\/(local|worker)\/src|libs\/(model-store|model-registry|platform)\/src|bin)\/.*(?<!spec)\.(ts|mjs)$/;
+  /^(apps\/(local|worker)\/src|libs\/(model-store|model-registry|platform)\/src|bin|scripts)\/.*(?<!spec)\.(ts|mjs)$/;
 
 /** The sources that speak, with texts that are joined over several lines put together. */
 const sources = repositoryFiles
@@ -25,5 +25,21 @@ describe('docs/start/troubleshooting.md', () => {
     const pieces = quotation.split(/…|3000|127\.0\.0\.1|\(EACCES|\(EROFS|\(401\)/).map((piece) => piece.trim());
     const missing = pieces.filter((piece) => piece.length > 3 && !sources.includes(piece));
     expect(missing).toEqual([]);
+  });
+});
+
+const tests = [
+  ...readText('docs/contribute/first-start-faults.md').matchAll(
+    /^\| (?!-|Fault)([^|]+?) +\| `([^`]+)` +\| ([^|]+?) +\|$/gm,
+  ),
+].map(([, fault = '', file = '', title = '']) => ({ fault, file, title }));
+
+describe('docs/contribute/first-start-faults.md', () => {
+  it('lists tests', () => {
+    expect(tests.length).toBeGreaterThan(20);
+  });
+
+  it.each(tests)('names a test that exists: $fault', ({ file, title }) => {
+    expect(readText(file)).toContain(title);
   });
 });

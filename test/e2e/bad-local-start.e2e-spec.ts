@@ -1,4 +1,4 @@
-import { execFileSync, spawn } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { chmod, chown, mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -6,7 +6,8 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { itInFull } from '#test/extent';
-import { SmallDisk } from '#test/small-disk';
+import { MemoryGroup } from '#test/memory-group';
+import { mayMount, mayRun, SmallDisk } from '#test/small-disk';
 
 /* What `npm start` says on machines and homes it cannot start on: one sentence with the way out, never a stack. */
 
@@ -22,24 +23,16 @@ interface Machine {
   openFiles?: number;
   /** Commands of a shell in a network of its own, before the start. */
   network?: string;
+  memory?: MemoryGroup;
 }
 
-/** Containers often have neither the right to mount nor to make networks. */
-const canMount = isRoot && mayRun('unshare', ['--mount', 'mount', '-t', 'tmpfs', 'tmpfs', '/mnt']);
 const canMakeNetworks = isRoot && mayRun('unshare', ['--net', 'ip', 'link', 'set', 'lo', 'up']);
-
-function mayRun(command: string, words: readonly string[]): boolean {
-  try {
-    execFileSync(command, words, { stdio: 'ignore' });
-    return true;
-  } catch {
-    return false;
-  }
-}
 
 describe.runIf(process.platform === 'linux')('npm start refuses', () => {
   let folder: string;
   let home: string;
+  /** What the last start said before it ended. */
+  let notes: string[];
 
   beforeEach(async () => {
     folder = await mkdtemp(join(tmpdir(), 'sluice refusal ü '));
@@ -49,9 +42,15 @@ describe.runIf(process.platform === 'linux')('npm start refuses', () => {
   afterEach(() => rm(folder, { recursive: true, force: true }));
 
   /** Resolves to the only line of a start that ended with 1. */
-  async function refusal({ environment = {}, uid, openFiles, network }: Machine = {}): Promise<string> {
+  async function refusal({ environment = {}, uid, openFiles, network, memory }: Machine = {}): Promise<string> {
     const limit = openFiles === undefined ? '' : `ulimit -n ${openFiles}; `;
-    const words = ['/bin/sh', '-c', `${limit}${network ?? ''}exec "$0" "$@"`, process.execPath, program];
+    const words = [
+      '/bin/sh',
+      '-c',
+      `${limit}${memory?.entry ?? ''}${network ?? ''}exec "$0" "$@"`,
+      process.execPath,
+      program,
+    ];
     const [command = '', ...args] = network === undefined ? words : ['unshare', '--net', ...words];
     const child = spawn(command, args, {
       ...(uid !== undefined && { uid, gid: uid }),
@@ -61,7 +60,9 @@ describe.runIf(process.platform === 'linux')('npm start refuses', () => {
     let output = '';
     for (const stream of [child.stdout, child.stderr]) stream.on('data', (part: Buffer) => (output += part.toString()));
     const code = await new Promise((resolve) => child.once('close', resolve));
-    const lines = output.split('\n').filter((line) => line !== '' && !/^[\d:.]{12} local  /.test(line));
+    const isNote = (line: string) => /^[\d:.]{12} local  /.test(line);
+    notes = output.split('\n').filter(isNote);
+    const lines = output.split('\n').filter((line) => line !== '' && !isNote(line));
     expect({ code, lines: lines.length }, output).toEqual({ code: 1, lines: 1 });
     return lines[0] ?? '';
   }
@@ -71,6 +72,21 @@ describe.runIf(process.platform === 'linux')('npm start refuses', () => {
   it('few open files', async () => {
     expect(await refusal({ openFiles: 512 })).toMatch(/^At most 512 open files .* ulimit -n 4096/);
   });
+
+  it.runIf(isRoot && MemoryGroup.isPossible())(
+    'an emptied secret key in a container with little memory, and says both',
+    async () => {
+      const memory = MemoryGroup.create(`sluice-${process.pid}`, 1e9);
+      try {
+        await makeHome();
+        await writeFile(join(home, 'secret.key'), '');
+        expect(await refusal({ memory })).toContain('secret.key');
+        expect(notes[0]).toMatch(/has 1000\.0 MB of memory, and Sluice takes about 1\.5 GB .* give it more/);
+      } finally {
+        memory.remove();
+      }
+    },
+  );
 
   it('a home that is a file', async () => {
     await writeFile(home, '');
@@ -127,7 +143,7 @@ describe.runIf(process.platform === 'linux')('npm start refuses', () => {
     expect(await refusal({ environment })).toMatch(/^The database cannot be used\. Connections are refused/);
   });
 
-  describe.runIf(canMount)('on a disk', () => {
+  describe.runIf(mayMount)('on a disk', () => {
     let disk: SmallDisk;
 
     afterEach(() => disk.unmount());
@@ -156,9 +172,9 @@ describe.runIf(process.platform === 'linux')('npm start refuses', () => {
       expect(await refusal({ network: ':; ' })).toMatch(reason);
     });
 
-    it('that has IPv6 only, on its loopback interface too', async () => {
+    it.each(['127.0.0.1', '::1'])('that has IPv6 only, on its loopback interface too, with HOST=%s', async (HOST) => {
       const network = 'ip link set lo up; ip addr del 127.0.0.1/8 dev lo; ';
-      expect(await refusal({ network, environment: { HOST: '::1' } })).toMatch(reason);
+      expect(await refusal({ network, environment: { HOST, PORT: '3999' } })).toMatch(reason);
     });
   });
 

@@ -62,7 +62,7 @@ describe('printBanner', () => {
           .split('\n')
           .map((line) => line.length),
       ),
-    ).toBeLessThan(103);
+    ).toBeLessThanOrEqual(80);
     expect(
       printBanner({ baseUrl, keys: null, keysFile: null, consoleLink: null, wanted: coming, coming: [] }),
     ).toContain('All models of this start are installed.');

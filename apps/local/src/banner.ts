@@ -59,7 +59,8 @@ function consoleHints(baseUrl: string, consoleLink: string | null): string[] {
   return [once, another, `                  From another machine, first: ssh -L ${port}:${host}:${port} ${hostname()}`];
 }
 
-const maxWidth = 100;
+/** Of a line, without its indentation: terminals have at least 80 columns. */
+const maxWidth = 77;
 
 /** Says what is still being pulled, and how to get the rest. */
 function describeModels(coming: readonly ModelManifest[]): string[] {

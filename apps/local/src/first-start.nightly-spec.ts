@@ -1,4 +1,4 @@
-import { mkdir, mkdtemp, open, readFile, rm } from 'node:fs/promises';
+import { mkdir, mkdtemp, open, readFile, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
@@ -44,6 +44,19 @@ describe.runIf(process.platform === 'linux')('npm start', () => {
     expect((await fetch(`${local.origin}/docs`)).status).toBe(200);
   });
 
+  it('serves under umask 077, and lets nobody else read its home', async () => {
+    const before = process.umask(0o077);
+    try {
+      const local = await start({ SLUICE_MODELS: 'none' });
+      await local.addTinyModel(folder);
+      const headers = { authorization: `Bearer ${await local.inferenceKey()}` };
+      expect((await fetch(`${local.origin}/api/v1/models`, { headers })).status).toBe(200);
+      expect((await stat(home)).mode & 0o077).toBe(0);
+    } finally {
+      process.umask(before);
+    }
+  });
+
   it('serves over IPv6', async () => {
     const local = await start({ HOST: '::1' });
     const { origin } = local;
@@ -52,7 +65,7 @@ describe.runIf(process.platform === 'linux')('npm start', () => {
     expect((await fetch(`${origin}/api/v1/models`, { headers })).status).toBe(200);
   });
 
-  describe.runIf(isRoot)('on a disk that fills up while it serves', () => {
+  describe.runIf(isRoot)('on a disk that is too small', () => {
     let disk: SmallDisk;
 
     afterEach(async () => {
@@ -61,7 +74,17 @@ describe.runIf(process.platform === 'linux')('npm start', () => {
       disk.unmount();
     });
 
-    it('says so, fails requests instead of losing them, and goes on when there is room', async () => {
+    it('and has no room for a model: says how much it takes, and serves the rest', async () => {
+      disk = SmallDisk.mount(join(folder, 'disk'), '120m');
+      const local = await start({ SLUICE_MODELS: 'stories-15m' });
+      expect(local.output).toMatch(
+        /stories-15m: Not enough disk space .* needs \d+\.\d MB, and \d+\.\d MB are free\. Free/,
+      );
+      expect(local.output).toContain('not pulled: stories-15m; the next start tries again');
+      expect((await fetch(`${local.origin}/docs`)).status).toBe(200);
+    });
+
+    it('and fills up while it serves: fails requests instead of losing them, and goes on when there is room', async () => {
       disk = SmallDisk.mount(join(folder, 'disk'), '400m');
       const local = await start({});
       await local.addTinyModel(folder);

@@ -13,7 +13,21 @@ export async function choosePort(host: string, port: number): Promise<number> {
   return port;
 }
 
+/** True for codes of a machine that has no 127.0.0.1, such as a network namespace whose loopback interface is down. */
+export function lacksLoopback(code: string | undefined): code is string {
+  return code === 'EADDRNOTAVAIL' || code === 'ENETUNREACH';
+}
+
+/** What to do where 127.0.0.1 is missing. */
+export function noLoopback(code: string): string {
+  return (
+    `The processes of Sluice talk to each other over 127.0.0.1, which this machine does not have (${code}). Bring up ` +
+    'its loopback interface: ip link set lo up; ip addr add 127.0.0.1/8 dev lo'
+  );
+}
+
 function refusal(host: string, port: number, error: NodeJS.ErrnoException): Error {
+  if (host === '127.0.0.1' && lacksLoopback(error.code)) return new StartRefusal(noLoopback(error.code));
   switch (error.code) {
     case 'EADDRINUSE':
       return new StartRefusal(

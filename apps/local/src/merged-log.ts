@@ -43,6 +43,7 @@ export class MergedLog {
         this.reporter ??= reporter;
         reporter.update(progress);
       },
+      coming: (models) => reporter.coming?.(models),
       note: (text) => this.note(text),
       close: () => {
         reporter.close();

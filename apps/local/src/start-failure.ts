@@ -1,6 +1,7 @@
 import { PlatformError } from '#common';
 import { startCommand, StartRefusal } from '#platform/process';
 import { connectionFailure } from '#platform/logging';
+import { lacksLoopback, noLoopback } from './listen-address.js';
 
 const otherHome = `use another home: SLUICE_HOME=… ${startCommand}`;
 const noRights = `This user may not: give it the folder (chown -R), or ${otherHome}`;
@@ -25,9 +26,6 @@ const advice: Record<string, string> = {
   ENOMEM: 'No memory is left: stop other programs, or give the machine or container more.',
 };
 
-/** Codes of a machine that has no 127.0.0.1, such as a network namespace whose loopback interface is down. */
-const loopbackCodes = new Set(['EADDRNOTAVAIL', 'ENETUNREACH']);
-
 /**
  * Returns what `npm start` says when it ends: one sentence about what an operator can change, or the stack of an error
  * that nobody foresaw.
@@ -39,12 +37,7 @@ export function describeStartFailure(error: unknown): string {
   if (error instanceof PlatformError) return error.message;
   if (!(error instanceof Error)) return String(error);
   const { code, path, syscall } = error as NodeJS.ErrnoException;
-  if (code !== undefined && loopbackCodes.has(code) && error.message.includes('127.0.0.1')) {
-    return (
-      `The processes of Sluice talk to each other over 127.0.0.1, which this machine does not have (${code}). Bring up ` +
-      'its loopback interface: ip link set lo up; ip addr add 127.0.0.1/8 dev lo'
-    );
-  }
+  if (lacksLoopback(code) && error.message.includes('127.0.0.1')) return noLoopback(code);
   const known = code === undefined || syscall === undefined ? undefined : advice[code];
   if (known === undefined) return error.stack ?? error.message;
   return `${path ?? syscall} cannot be used (${error.message}). ${known}`;

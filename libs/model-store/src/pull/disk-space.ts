@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs';
 import { rm, statfs } from 'node:fs/promises';
 import { PlatformError } from '#common';
 import type { ModelManifest } from '#model-registry/manifest';
+import { formatBytes } from './progress-reporter.js';
 
 /** Returns the bytes that an unprivileged user can still write below a folder. */
 export async function freeBytes(folder: string): Promise<number> {
@@ -20,7 +21,8 @@ export function assertFits(manifest: ModelManifest, free: number, alreadyThere: 
   const input = sources.flatMap(({ files }) => files).reduce((sum, { bytes }) => sum + (bytes ?? 0), 0);
   const converted = isConverted ? (manifest.installedBytes ?? 0) : 0;
   const needed = input + converted - alreadyThere;
-  if (needed > free) throw storageFull(manifest.id, `it needs ${grouped(needed)} bytes, ${grouped(free)} are free`);
+  if (needed > free)
+    throw storageFull(manifest.id, `it needs ${formatBytes(needed)}, and ${formatBytes(free)} are free`);
 }
 
 export function storageFull(modelId: string, detail: string, cause?: unknown): PlatformError {
@@ -32,8 +34,4 @@ export function storageFull(modelId: string, detail: string, cause?: unknown): P
 export async function discardPartial(folder: string, downloads: readonly string[]): Promise<void> {
   await rm(folder, { recursive: true, force: true });
   for (const path of downloads) if (existsSync(path)) await rm(path, { force: true });
-}
-
-function grouped(bytes: number): string {
-  return Math.max(0, bytes).toLocaleString('en-US');
 }

@@ -1,5 +1,5 @@
-import { MultiBar, Presets, type SingleBar } from 'cli-progress';
-import type { ProgressReporter, PullProgress } from './progress.js';
+import { LiveLines } from './live-lines.js';
+import type { ComingModel, ProgressReporter, PullProgress } from './progress.js';
 
 export interface ProgressReporterOptions {
   /** Output stream; a terminal gets bars. Default stderr, so that `--json` on stdout stays clean. */
@@ -64,79 +64,104 @@ class Pace {
 }
 
 interface BarLine {
-  bar: SingleBar;
+  progress: PullProgress;
   pace: Pace;
   startMs: number;
 }
 
 class BarReporter implements ProgressReporter {
-  private readonly bars: MultiBar;
+  private readonly live: LiveLines;
   private readonly lines = new Map<string, BarLine>();
   private readonly ended = new Set<string>();
+  private next: readonly ComingModel[] = [];
 
   constructor(
-    private readonly stream: NodeJS.WriteStream,
+    stream: NodeJS.WriteStream,
     private readonly now: () => number,
   ) {
-    this.bars = new MultiBar(
-      {
-        stream,
-        format: '{label} {bar} {percentage}% {amount} {rate} {left} left',
-        hideCursor: true,
-        clearOnComplete: false,
-        fps: 8,
-        // Lines are not wrapped: on a narrow terminal the figures matter more than the bar.
-        barsize: (stream.columns ?? 80) < 110 ? 10 : 24,
-        autopadding: true,
-        noTTYOutput: false,
-        gracefulExit: false,
-      },
-      Presets.shades_classic,
-    );
+    this.live = new LiveLines(stream, (columns, rows) => this.render(columns, rows));
   }
 
   update(progress: PullProgress): void {
     const key = `${progress.modelId}\n${progress.file}\n${progress.stage}`;
     if (this.ended.has(key)) return;
     const nowMs = this.now();
-    const line = this.lines.get(key) ?? this.open(key, progress, nowMs);
-    if (progress.total !== null) line.bar.setTotal(progress.total);
-    line.bar.update(progress.done, { ...payload(progress), ...line.pace.describe(progress, nowMs) });
-    if (progress.done === progress.total) this.end(key, progress, line);
-  }
-
-  private open(key: string, progress: PullProgress, nowMs: number): BarLine {
-    const bar = this.bars.create(progress.total ?? 0, 0, payload(progress));
-    const line = { bar, pace: new Pace(progress, nowMs), startMs: nowMs };
+    const line = this.lines.get(key) ?? { progress, pace: new Pace(progress, nowMs), startMs: nowMs };
+    line.progress = progress;
     this.lines.set(key, line);
-    return line;
+    if (progress.done === progress.total) this.end(key, line);
+    else this.live.refresh();
   }
 
   /** Replaces a finished bar by a line, so that active bars stay on the screen however many files a model has. */
-  private end(key: string, progress: PullProgress, line: BarLine): void {
+  private end(key: string, { progress, startMs }: BarLine): void {
     this.ended.add(key);
     this.lines.delete(key);
-    this.bars.remove(line.bar);
-    const seconds = formatSeconds((this.now() - line.startMs) / 1_000);
+    const seconds = formatSeconds((this.now() - startMs) / 1_000);
     this.note(`${labelOf(progress)}: ${formatBytes(progress.done)} in ${seconds}`);
   }
 
+  coming(models: readonly ComingModel[]): void {
+    this.next = models;
+  }
+
   note(text: string): void {
-    if (!this.bars.isActive) {
-      this.stream.write(`${text}\n`);
-      return;
-    }
-    this.bars.log(`${text}\n`);
-    this.bars.update();
+    this.live.note(text);
   }
 
   close(): void {
-    if (this.bars.isActive) this.bars.stop();
+    this.lines.clear();
+    this.live.close();
+  }
+
+  private render(columns: number, rows: number): string[] {
+    const nowMs = this.now();
+    const bars = [...this.lines.values()].map(({ progress, pace }) => {
+      const { rate, left } = pace.describe(progress, nowMs);
+      return firstThatFits(barTexts(progress, rate, left), columns);
+    });
+    if (bars.length > 0 && this.next.length > 0) bars.push(firstThatFits(comingTexts(this.next), columns));
+    return bars.slice(-rows);
   }
 }
 
-function payload(progress: PullProgress): Record<string, string> {
-  return { label: labelOf(progress), amount: amountOf(progress), rate: '–', left: '–' };
+/** The ways to show a pull, from the widest on: figures matter more than the name of the file, and that more than the bar. */
+function barTexts(progress: PullProgress, rate: string, left: string): string[] {
+  const { modelId, stage, done, total } = progress;
+  const share = total === null || total === 0 ? 0 : done / total;
+  const percent = `${String(Math.floor(share * 100)).padStart(3)}%`;
+  const amount = amountOf(progress);
+  const full = labelOf(progress);
+  const short = `${modelId}: ${stageText[stage]}`;
+  return [
+    [full, bar(share, 24), percent, amount, rate, `${left} left`],
+    [full, bar(share, 10), percent, amount, rate, `${left} left`],
+    [short, bar(share, 10), percent, amount, rate, `${left} left`],
+    [short, percent, amount, rate, `${left} left`],
+    [short, percent, amount, `${left} left`],
+    [modelId, percent, `${left} left`],
+    [modelId, percent],
+  ].map((parts) => parts.join(' '));
+}
+
+function bar(share: number, width: number): string {
+  const full = Math.round(share * width);
+  return '█'.repeat(full) + '░'.repeat(width - full);
+}
+
+/** The ways to show what is pulled next, from the widest on. */
+function comingTexts(models: readonly ComingModel[]): string[] {
+  const bytes = models.reduce((sum, model) => sum + (model.bytes ?? 0), 0);
+  const size = bytes > 0 ? ` (${formatBytes(bytes)})` : '';
+  const names = models.map(({ modelId }) => modelId);
+  return names
+    .map((_, hidden) => [names.slice(0, names.length - hidden).join(', '), ...(hidden > 0 ? [`${hidden} more`] : [])])
+    .map((parts) => `Then: ${parts.join(' and ')}${size}`);
+}
+
+function firstThatFits(texts: readonly string[], columns: number): string {
+  const fitting = texts.find(({ length }) => length <= columns);
+  return fitting ?? `${texts.at(-1)?.slice(0, columns - 1) ?? ''}…`;
 }
 
 interface PlainLine {

@@ -11,10 +11,19 @@ export interface PullProgress {
   total: number | null;
 }
 
+/** A model whose pull has not begun. */
+export interface ComingModel {
+  modelId: string;
+  /** As installed. */
+  bytes?: number;
+}
+
 /** Displays the progress of pulls. Implementations never throw; `close` restores the terminal. */
 export interface ProgressReporter {
   /** Called often; the same (modelId, file, stage) updates the same line. `done === total` ends it. */
   update(progress: PullProgress): void;
+  /** Says which models are pulled after the present one; a terminal shows them below its bars. */
+  coming?(models: readonly ComingModel[]): void;
   /** Writes a line of text, above the bars if there are any. */
   note(text: string): void;
   close(): void;

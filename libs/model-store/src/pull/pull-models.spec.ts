@@ -312,7 +312,7 @@ describe('a full disk', () => {
     const installing = installModel({ home, manifest, reporter: silentReporter, freeBytes });
     await expect(installing).rejects.toMatchObject({
       code: 'STORAGE_FULL',
-      message: expect.stringMatching(/it needs \d{3},\d{3} bytes, 100,000 are free/),
+      message: expect.stringMatching(/it needs \d{3}\.\d kB, and 100\.0 kB are free/),
     });
     expect(server.seen).toEqual([]);
   });

@@ -1,5 +1,6 @@
 import type { ModelManifest } from '#model-registry/manifest';
 import type { SourceSettings } from '../source/source-settings.js';
+import { listInstalledModels } from '../installed-models.js';
 import { installModel } from './install-model.js';
 import type { ProgressReporter } from './progress.js';
 import { formatSeconds } from './progress-reporter.js';
@@ -30,8 +31,12 @@ export type PullResult =
  */
 export async function pullModels(options: PullModelsOptions): Promise<PullResult[]> {
   const results: PullResult[] = [];
-  for (const manifest of inPullOrder(options.manifests)) {
+  const manifests = inPullOrder(options.manifests);
+  const installed = new Set((await listInstalledModels(options.home)).map(({ manifest }) => manifest.id));
+  for (const [index, manifest] of manifests.entries()) {
     options.signal?.throwIfAborted();
+    const next = manifests.slice(index + 1).filter(({ id }) => !installed.has(id));
+    options.reporter.coming?.(next.map(({ id, installedBytes }) => ({ modelId: id, bytes: installedBytes })));
     const result = await pullOne(manifest, options);
     if (result.status !== 'failed') await options.onInstalled?.(manifest.id);
     results.push(result);

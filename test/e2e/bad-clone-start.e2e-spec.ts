@@ -1,0 +1,188 @@
+import { execFile, spawn } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { chmod, cp, mkdir, mkdtemp, readdir, readlink, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { freePort } from '#platform/embedded-postgres';
+import { project } from '#test/local-run';
+import { mayMount, SmallDisk } from '#test/small-disk';
+import { WeightsServer } from '#test/weights-server';
+
+/*
+ * What `npm start` says in a clone that it cannot install: one sentence with the way out, and nothing of npm's. The clone
+ * has the scripts of this one and a single package.
+ */
+
+const isRoot = process.getuid?.() === 0;
+/** No user has this id. */
+const unknownUid = 41_234;
+
+describe.runIf(process.platform === 'linux')('npm start in a new clone refuses', () => {
+  let folder: string;
+  let clone: string;
+  let server: WeightsServer;
+
+  beforeEach(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'sluice clone ü '));
+    await chmod(folder, 0o755);
+    clone = join(folder, 'sluice');
+    await mkdir(clone);
+    server = await WeightsServer.start();
+  });
+  afterEach(async () => {
+    await server.close();
+    await rm(folder, { recursive: true, force: true });
+  });
+
+  /** Fills the clone; its only package takes 4 MB. */
+  async function fillClone(): Promise<{ path: string }> {
+    const manifest = { name: 'tiny-package', version: '1.0.0', license: 'MIT' };
+    const { integrity, path } = await server.addPackage('tiny-package', '1.0.0', {
+      'package.json': Buffer.from(JSON.stringify(manifest)),
+      'data.bin': randomBytes(4_000_000),
+    });
+    const dependencies = { 'tiny-package': '1.0.0' };
+    const own = { name: 'sluice', version: '0.1.0', dependencies };
+    const packages = { '': own, 'node_modules/tiny-package': { version: '1.0.0', integrity } };
+    await writeFile(join(clone, 'package.json'), JSON.stringify(own));
+    await writeFile(
+      join(clone, 'package-lock.json'),
+      JSON.stringify({ ...own, lockfileVersion: 3, requires: true, packages }),
+    );
+    for (const name of ['bin', 'scripts']) await cp(join(project, name), join(clone, name), { recursive: true });
+    return { path };
+  }
+
+  const start = (environment: Record<string, string>, uid?: number) =>
+    spawn(process.execPath, [join(clone, 'scripts', 'start.mjs')], {
+      cwd: clone,
+      env: {
+        ...{ PATH: process.env.PATH, HOME: folder, npm_config_cache: join(folder, 'cache') },
+        ...{ npm_config_fetch_retries: '0', npm_config_update_notifier: 'false', npm_config_registry: server.url },
+        ...environment,
+      },
+      stdio: ['ignore', 'pipe', 'pipe'],
+      ...(uid !== undefined && { uid, gid: uid }),
+    });
+
+  /** Resolves to the line of a start that ended with 1, after the line about what it does. */
+  async function refusal(environment: Record<string, string> = {}, uid?: number): Promise<string> {
+    const child = start(environment, uid);
+    let output = '';
+    for (const stream of [child.stdout, child.stderr]) stream.on('data', (part: Buffer) => (output += part.toString()));
+    const [code] = (await once(child, 'close')) as [number];
+    const [first, ...lines] = output.trim().split('\n');
+    expect({ code, first, lines: lines.length }, output).toEqual({
+      code: 1,
+      first: 'Installing packages (npm ci) …',
+      lines: 1,
+    });
+    return lines[0] ?? '';
+  }
+
+  it('a registry that does not answer', async () => {
+    await fillClone();
+    const port = await freePort();
+    expect(await refusal({ npm_config_registry: `http://127.0.0.1:${port}/` })).toBe(
+      `The npm registry 127.0.0.1:${port} did not answer (ECONNREFUSED). Check the network, or name a registry that can be ` +
+        'reached: npm config set registry …',
+    );
+  });
+
+  it.each([401, 403])('a registry that wants a login (%i)', async (status) => {
+    await fillClone();
+    server.statuses.set('/tiny-package', [status]);
+    expect(await refusal()).toMatch(
+      /^The npm registry.* wants a login \(E40[13]\)\. Log in \(npm login\), or write its/,
+    );
+  });
+
+  it('a proxy that does not answer', async () => {
+    await fillClone();
+    const environment = {
+      npm_config_registry: 'http://registry.invalid/',
+      http_proxy: `http://127.0.0.1:${await freePort()}`,
+    };
+    expect(await refusal(environment)).toMatch(
+      /^The npm registry registry\.invalid did not answer \(ECONNREFUSED\)\. http_proxy sends requests through a proxy: correct or unset it/,
+    );
+  });
+
+  it('to go on when it is asked to end, and leaves no npm behind', async () => {
+    const { path } = await fillClone();
+    server.stalls.set(path, [1_000]);
+    const child = start({});
+    await expect.poll(() => server.requestsOf(path)).toHaveLength(1);
+    expect(await runningIn(clone)).not.toEqual([]);
+    child.kill('SIGTERM');
+    expect(await once(child, 'exit')).toEqual([143, null]);
+    await expect.poll(() => runningIn(clone)).toEqual([]);
+  });
+
+  describe.runIf(isRoot)('as another user', () => {
+    it('a folder that the user may not write', async () => {
+      await fillClone();
+      await mkdir(join(folder, 'cache'), { mode: 0o777 });
+      await chmod(join(folder, 'cache'), 0o777);
+      expect(await refusal({}, unknownUid)).toMatch(
+        /^This user may not write .*node_modules.* \(EACCES\)\. Give this user the folder \(chown -R\), or clone/,
+      );
+    });
+  });
+
+  describe.runIf(mayMount)('on a disk', () => {
+    let disk: SmallDisk;
+
+    afterEach(() => disk.unmount());
+
+    it('that fills up', async () => {
+      disk = SmallDisk.mount(clone, '3m');
+      await fillClone();
+      expect(await refusal()).toMatch(
+        /^The disk of .* is full \(ENOSPC\)\. .* free some space, or clone to another disk/,
+      );
+    });
+
+    it('that is read-only', async () => {
+      disk = SmallDisk.mount(clone, '3m');
+      await fillClone();
+      disk.forbidWriting();
+      expect(await refusal()).toMatch(/node_modules is on a read-only file system \(EROFS\)\. Clone to a folder/);
+    });
+  });
+});
+
+describe('sluice in a clone whose sources changed since its build', () => {
+  it('runs that build, because a running product loads it, and says so', async () => {
+    const clone = await mkdtemp(join(tmpdir(), 'sluice clone ü '));
+    try {
+      for (const name of ['bin', 'scripts', 'package.json', 'tsconfig.json']) {
+        await cp(join(project, name), join(clone, name), { recursive: true });
+      }
+      for (const path of ['apps', 'node_modules', 'dist/apps/cli/src'])
+        await mkdir(join(clone, path), { recursive: true });
+      await writeFile(join(clone, 'dist/apps/cli/src/main.js'), "console.log('the former build');\n");
+      const run = async () =>
+        promisify(execFile)(process.execPath, [join(clone, 'bin', 'sluice.mjs'), 'models', 'list']);
+      await writeFile(join(clone, 'dist/.built-for-start'), '2026-01-01T00:00:00.000Z\n');
+      expect(await run()).toEqual({
+        stdout: 'the former build\n',
+        stderr: 'The sources changed since the build, which runs here. Build again: npm run build\n',
+      });
+      await writeFile(join(clone, 'dist/.built-for-start'), '2999-01-01T00:00:00.000Z\n');
+      expect(await run()).toEqual({ stdout: 'the former build\n', stderr: '' });
+    } finally {
+      await rm(clone, { recursive: true });
+    }
+  });
+});
+
+/** Ids of the processes that work in a folder. */
+async function runningIn(folder: string): Promise<string[]> {
+  const ids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name));
+  const places = await Promise.all(ids.map((id) => readlink(`/proc/${id}/cwd`).catch(() => '')));
+  return ids.filter((_, index) => places[index] === folder);
+}
