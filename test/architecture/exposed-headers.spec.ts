@@ -4,6 +4,7 @@ import { productSources, readText } from './repository-files.js';
 
 /** Response headers that scripts do not need: only browsers and proxies use them, or they are always readable. */
 const notForScripts = [
+  'age',
   'cache-control',
   'connection',
   'content-encoding',

@@ -46,16 +46,22 @@ export class LiveLines {
   /** A single write, so that a terminal shows no half of it. */
   private draw(text: string): void {
     const erasure = this.erasure();
-    const { columns = 80, rows = 24 } = this.stream;
+    const { columns, rows } = this.size;
     this.shown = this.render(columns - 1, rows - 1);
     this.isStale = false;
     this.stream.write(erasure + text + this.shown.map((line) => `${line}\n`).join(''));
   }
 
+  /** Terminals that do not know their size report zeros. */
+  private get size(): { columns: number; rows: number } {
+    const { columns, rows } = this.stream;
+    return { columns: columns > 0 ? columns : 80, rows: rows > 0 ? rows : 24 };
+  }
+
   /** A terminal that became narrower has wrapped the lines. */
   private erasure(): string {
     if (this.shown.length === 0) return '';
-    const { columns = 80 } = this.stream;
+    const { columns } = this.size;
     const rows = this.shown.reduce((sum, { length }) => sum + Math.max(1, Math.ceil(length / columns)), 0);
     return `\r\u001B[${rows}A\u001B[J`;
   }

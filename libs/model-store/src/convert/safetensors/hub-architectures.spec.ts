@@ -20,9 +20,9 @@ describe('hubArchitectures', () => {
   it('are the list in docs/operate/safetensors-models.md', () => {
     const lines = [...page.matchAll(/^- `([^`]+)`: (`.+(?:\n {2}.+)*)$/gm)];
     const listed = lines.flatMap(([, computed, classes = '']) =>
-      [...classes.matchAll(/\w+/g)].map(([name]) => [name, computed]),
+      [...classes.matchAll(/\w+/g)].map(([name]) => `${name}: ${computed}`),
     );
-    const known = Object.entries(hubArchitectures).map(([name, { architecture }]) => [name, architecture]);
+    const known = Object.entries(hubArchitectures).map(([name, { architecture }]) => `${name}: ${architecture}`);
     expect(listed.toSorted()).toEqual(known.toSorted());
   });
 
