@@ -11,8 +11,9 @@ declare module 'fastify' {
 }
 
 /**
- * Sends clients that ask for the same one response, on routes with `Access(…, { shared: true })`. It is looked up after the caller is known and sent once the
- * block after failures has let the request pass (`addSharedSending`); it costs no store a query and counts as no request.
+ * Sends clients that ask for the same one response, on routes with `Access(…, { shared: true })`. It is looked up after
+ * the caller is known, and sent once the block after failures has let the request pass (`addSharedSending`). It costs no
+ * store a query and counts as no request.
  */
 export function addResponseSharing(server: FastifyInstance): void {
   const responses = new SharedResponses();
