@@ -3,7 +3,7 @@ import { bundledManifestFolder, loadManifestFolder } from '#model-registry/manif
 import { type InstalledModel, pullModels, readInstalledModel, silentReporter } from '#model-store';
 import { type Platform, startPlatform } from '#test/platform';
 
-/** Installs missing models of the catalogue; returns them in the order of the ids. */
+/** Installs missing models of the catalog; returns them in the order of the ids. */
 export async function installAll(home: string, ids: string[]): Promise<InstalledModel[]> {
   const manifests = (await loadManifestFolder(bundledManifestFolder())).filter(({ id }) => ids.includes(id));
   await pullModels({ home, manifests, reporter: silentReporter });

@@ -35,7 +35,7 @@ export const generatedModels: Record<string, (home: string) => Promise<ModelMani
 
 /** One input of a model. */
 export interface PeakCase {
-  /** Model of the catalogue, or a generated one. */
+  /** Model of the catalog, or a generated one. */
   model: string;
   label: string;
   /** `home` holds recordings. */

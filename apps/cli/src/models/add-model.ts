@@ -4,7 +4,7 @@ import { stringify } from 'yaml';
 import { PlatformError } from '#common';
 import type { ModelManifest } from '#model-registry/manifest';
 import { type Draft, sourceFromPasted, weightFormats } from '#model-store';
-import { type CatalogueEntry, loadCatalogue } from '#model-store/catalogue';
+import { type CatalogEntry, loadCatalog } from '#model-store/catalog';
 import { decoderPurposes, isManifestPath, isSourceUri, sentencePoolings, unknownSource } from '#model-store/reference';
 import type { CliContext } from '../cli-context.js';
 import { assertFitsMachine, factsOf } from './draft-facts.js';
@@ -88,11 +88,11 @@ async function addManifest(context: CliContext, manifest: ModelManifest, options
   if (!options.pull) context.output.line(`Install it with: sluice models pull ${manifest.id}`);
 }
 
-/** A file or folder takes precedence over a model of the catalogue; `<folder>:<file>` names a GGUF file of a folder. */
-async function chooseSource(source: string): Promise<string | CatalogueEntry> {
+/** A file or folder takes precedence over a model of the catalog; `<folder>:<file>` names a GGUF file of a folder. */
+async function chooseSource(source: string): Promise<string | CatalogEntry> {
   if (isSourceUri(source)) return source;
   if (existsSync(source) || existsSync(source.replace(/:[^:]+$/, ''))) return `file:${resolve(source)}`;
-  const entry = (await loadCatalogue()).find(({ id }) => id === source);
+  const entry = (await loadCatalog()).find(({ id }) => id === source);
   if (entry === undefined) throw unknownSource(source);
   return entry;
 }

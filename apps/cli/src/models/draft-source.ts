@@ -1,23 +1,23 @@
 import { PlatformError } from '#common';
 import { type Draft, draftManifest, type DraftOptions, type SourceSettings } from '#model-store';
-import { catalogueDraft, type CatalogueEntry } from '#model-store/catalogue';
+import { catalogDraft, type CatalogEntry } from '#model-store/catalog';
 import type { CliContext } from '../cli-context.js';
 import { baseFinder } from './adapter-base.js';
 
-/** The settings of a draft that an operator gives; a catalogue may know the others. */
+/** The settings of a draft that an operator gives; a catalog may know the others. */
 export interface DraftSourceOptions extends Omit<DraftOptions, 'matryoshka' | 'license' | 'constraints' | 'findBase'> {
   /** Id of the installed base of an adapter. */
   base?: string;
 }
 
-/** Inspects a source, or a model of the catalogue, and drafts its manifest. */
+/** Inspects a source, or a model of the catalog, and drafts its manifest. */
 export async function draftSource(
   context: CliContext,
-  source: string | CatalogueEntry,
+  source: string | CatalogEntry,
   { base, ...options }: DraftSourceOptions,
   settings: SourceSettings = context.sources,
 ): Promise<Draft> {
-  const known = typeof source === 'string' ? undefined : catalogueDraft(source);
+  const known = typeof source === 'string' ? undefined : catalogDraft(source);
   const uri = typeof source === 'string' ? source : source.source;
   const draft = await draftManifest(uri, settings, {
     ...known,

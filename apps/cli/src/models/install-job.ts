@@ -4,7 +4,7 @@ import { isGlobalAddress } from '#egress';
 import type { InstallationProgress, InstallerJob } from '#model-registry/installations';
 import { bundledManifestFolder, loadManifestFolder, type ModelManifest } from '#model-registry/manifest';
 import { pullModels, readInstalledModel, removeInstalledModel, type SourceSettings } from '#model-store';
-import { type CatalogueEntry, loadCatalogue } from '#model-store/catalogue';
+import { type CatalogEntry, loadCatalog } from '#model-store/catalog';
 import { assertImported, importPath, isManifestPath, parseReference, unknownSource } from '#model-store/reference';
 import { availableProcessors } from '#platform/process';
 import { CliContext } from '../cli-context.js';
@@ -79,16 +79,16 @@ async function describe(context: CliContext, job: InstallerJob, sources: SourceS
   return { manifest, note: '', isDraft: false };
 }
 
-/** Returns a bundled manifest or an entry of the catalogue. */
-async function findKnown(id: string): Promise<ModelManifest | CatalogueEntry | null> {
+/** Returns a bundled manifest or an entry of the catalog. */
+async function findKnown(id: string): Promise<ModelManifest | CatalogEntry | null> {
   const bundled = await loadManifestFolder(bundledManifestFolder(), () => undefined);
   const manifest = bundled.find((model) => model.id === id);
-  return manifest ?? (await loadCatalogue()).find((entry) => entry.id === id) ?? null;
+  return manifest ?? (await loadCatalog()).find((entry) => entry.id === id) ?? null;
 }
 
 async function draft(
   context: CliContext,
-  source: string | CatalogueEntry,
+  source: string | CatalogEntry,
   { options }: InstallerJob,
   sources: SourceSettings,
 ): Promise<DescribedModel> {

@@ -33,7 +33,7 @@ function addReadingCommands(models: Command, context: CliContext): void {
     .action(async (options: JsonOption) => (await import('./list-models.js')).listModels(context, options));
   models
     .command('search [words...]')
-    .description('search the bundled models and a catalogue of open ones, with the memory they take')
+    .description('search the bundled models and a catalog of open ones, with the memory they take')
     .option('--purpose <purpose>', 'chat, reasoning, code, embedding, rerank, or a type of bundled models, such as tts')
     .option('--fits', 'only those that fit the memory of this machine')
     .option('--check', 'compare the open ones with the hub: source, revision, files and what they hold')

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { PlatformError } from '#common';
 import { type ModelManifest, selectManifests } from '#model-registry/manifest';
 import { draftManifest, pullModels, type PullResult } from '#model-store';
-import { catalogueDraft, type CatalogueEntry, loadCatalogue } from '#model-store/catalogue';
+import { catalogDraft, type CatalogEntry, loadCatalog } from '#model-store/catalog';
 import type { CliContext } from '../cli-context.js';
 import { assertFitsMachine, factsOf } from './draft-facts.js';
 import { readManifestFile } from './manifest-file.js';
@@ -31,7 +31,7 @@ export async function pullCommand(
   if (given.length > 0 && files.length === words.length) return await pullAndPrint(context, given, json);
   // Same meaning as in `SLUICE_MODELS`, whose value containers pass on: neither pulls files.
   const wanted = words.filter((word) => word !== 'all' && word !== 'none' && !files.includes(word));
-  const open = (await loadCatalogue()).filter(({ id }) => wanted.includes(id) && !known.some((each) => each.id === id));
+  const open = (await loadCatalog()).filter(({ id }) => wanted.includes(id) && !known.some((each) => each.id === id));
   given.push(...(await Promise.all(open.map((entry) => draftEntry(context, entry)))));
   const named = wanted.filter((word) => !open.some(({ id }) => id === word));
   const chosen = selectManifests(known, words.length > 0 ? named.join(',') : 'starter');
@@ -59,9 +59,9 @@ function isModelSource(word: string): boolean {
   return /^(?:hf|npm|https?|file):|\.gguf$|^\.{0,2}\//i.test(word) && !/\.ya?ml$/i.test(word);
 }
 
-/** A model of the catalogue without a manifest yet. */
-async function draftEntry(context: CliContext, entry: CatalogueEntry): Promise<ModelManifest> {
-  const draft = await draftManifest(entry.source, context.sources, catalogueDraft(entry));
+/** A model of the catalog without a manifest yet. */
+async function draftEntry(context: CliContext, entry: CatalogEntry): Promise<ModelManifest> {
+  const draft = await draftManifest(entry.source, context.sources, catalogDraft(entry));
   for (const line of factsOf(draft)) context.note(line);
   assertFitsMachine(draft);
   return draft.manifest;

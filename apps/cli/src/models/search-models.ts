@@ -2,7 +2,7 @@ import { PlatformError } from '#common';
 import type { ModelManifest } from '#model-registry/manifest';
 import { familyPeakBytes, runtimeBytes } from '#model-memory';
 import { formatBytes } from '#model-store';
-import { type CatalogueEntry, catalogueMemory, cataloguePurposes, loadCatalogue } from '#model-store/catalogue';
+import { type CatalogEntry, catalogMemory, catalogPurposes, loadCatalog } from '#model-store/catalog';
 import type { CliContext } from '../cli-context.js';
 import { usableBytes } from './draft-facts.js';
 import { findKnownModels, type KnownModel } from './known-models.js';
@@ -37,14 +37,14 @@ interface FoundModel {
   source: string;
 }
 
-/** Lists the bundled models and the catalogue of open ones; each word must occur in what is shown of a model. */
+/** Lists the bundled models and the catalog of open ones; each word must occur in what is shown of a model. */
 export async function searchModels(context: CliContext, words: string[], options: SearchOptions): Promise<void> {
   const purpose = purposeOf(options.purpose);
   const usable = usableBytes();
   const known = await findKnownModels(context);
   const bundled = known.filter((model) => model.bundled).map((model) => ofManifest(model, usable));
   const added = new Set(known.filter(({ installed }) => installed !== null).map(({ manifest }) => manifest.id));
-  const open = (await loadCatalogue()).map((entry) => ofEntry(entry, { isInstalled: added.has(entry.id), usable }));
+  const open = (await loadCatalog()).map((entry) => ofEntry(entry, { isInstalled: added.has(entry.id), usable }));
   const models = [...bundled, ...open].filter(
     (model) =>
       (purpose === null || model.purpose === purpose) && (!options.fits || model.fits) && matchesWords(model, words),
@@ -60,8 +60,8 @@ export async function searchModels(context: CliContext, words: string[], options
 }
 
 async function checkModels(context: CliContext, models: FoundModel[], { json }: SearchOptions): Promise<void> {
-  const { checkFoundEntries } = await import('./check-catalogue.js');
-  const entries = (await loadCatalogue()).filter(({ id }) => models.some((model) => model.id === id));
+  const { checkFoundEntries } = await import('./check-catalog.js');
+  const entries = (await loadCatalog()).filter(({ id }) => models.some((model) => model.id === id));
   if (entries.length === 0)
     throw new PlatformError('INVALID_REQUEST', 'No open model matches, so nothing was checked.');
   await checkFoundEntries(context, entries, { json });
@@ -99,7 +99,7 @@ function purposeOf(text: string | undefined): string | null {
   throw new PlatformError('INVALID_REQUEST', `--purpose must be one of ${knownPurposes.join(', ')}.`);
 }
 
-const purposeOfType: Readonly<Record<ModelManifest['type'], CatalogueEntry['purpose'] | ModelManifest['type']>> = {
+const purposeOfType: Readonly<Record<ModelManifest['type'], CatalogEntry['purpose'] | ModelManifest['type']>> = {
   text: 'chat',
   embedding: 'embedding',
   rerank: 'rerank',
@@ -112,7 +112,7 @@ const purposeOfType: Readonly<Record<ModelManifest['type'], CatalogueEntry['purp
   music: 'music',
 };
 
-const knownPurposes: readonly string[] = [...new Set([...cataloguePurposes, ...Object.values(purposeOfType)])];
+const knownPurposes: readonly string[] = [...new Set([...catalogPurposes, ...Object.values(purposeOfType)])];
 
 /** The files of a model that may not be installed. */
 const unreadFiles = { tokenizerBytes: 0, config: {}, maxTokens: 0 };
@@ -141,8 +141,8 @@ function ofManifest({ manifest, installed }: KnownModel, usable: number): FoundM
   };
 }
 
-function ofEntry(entry: CatalogueEntry, { isInstalled, usable }: { isInstalled: boolean; usable: number }): FoundModel {
-  const { weightsBytes, cacheBytesPerToken } = catalogueMemory(entry);
+function ofEntry(entry: CatalogEntry, { isInstalled, usable }: { isInstalled: boolean; usable: number }): FoundModel {
+  const { weightsBytes, cacheBytesPerToken } = catalogMemory(entry);
   const memoryBytes = Math.round(weightsBytes) + runtimeBytes;
   return {
     id: entry.id,

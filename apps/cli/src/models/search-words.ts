@@ -2,7 +2,7 @@
 export interface SearchedModel {
   id: string;
   name: string;
-  /** Its kind: a purpose of the catalogue, or the type of a bundled model. */
+  /** Its kind: a purpose of the catalog, or the type of a bundled model. */
   purpose: string;
   about: string;
   license: string;

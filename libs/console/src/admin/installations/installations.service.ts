@@ -9,7 +9,7 @@ import {
   isOpen,
 } from '#model-registry/installations';
 import { bundledManifestFolder, loadManifestFolder, type ModelManifest } from '#model-registry/manifest';
-import type { CatalogueEntry } from '#model-store/catalogue';
+import type { CatalogEntry } from '#model-store/catalog';
 import { Injectable } from '#platform/injection';
 import type { InstallModelRequest } from './install-model.request.js';
 import type { InstallableModelResponse, InstallableModelsResponse } from './installations.response.js';
@@ -22,7 +22,7 @@ const noInstaller =
 /** Open models of this release, with the size that their published figures give. */
 interface KnownModels {
   bundled: ModelManifest[];
-  open: { entry: CatalogueEntry; bytes: number }[];
+  open: { entry: CatalogEntry; bytes: number }[];
 }
 
 /** Installations as operators ask for them; processes with a model store carry them out. */
@@ -121,15 +121,15 @@ function assertInstaller(installers: readonly Installer[]): void {
 
 async function readKnownModels(): Promise<KnownModels> {
   // Loaded on demand: few requests need the catalog.
-  const { catalogueMemory, loadCatalogue } = await import('#model-store/catalogue');
+  const { catalogMemory, loadCatalog } = await import('#model-store/catalog');
   const [bundled, entries] = await Promise.all([
     loadManifestFolder(bundledManifestFolder(), () => undefined),
-    loadCatalogue(),
+    loadCatalog(),
   ]);
   const ids = new Set(bundled.map(({ id }) => id));
   const open = entries
     .filter(({ id }) => !ids.has(id))
-    .map((entry) => ({ entry, bytes: Math.round(catalogueMemory(entry).weightsBytes) }));
+    .map((entry) => ({ entry, bytes: Math.round(catalogMemory(entry).weightsBytes) }));
   return { bundled, open };
 }
 
@@ -142,7 +142,7 @@ function presentBundled(manifest: ModelManifest, installed: ReadonlySet<string>)
   };
 }
 
-function presentOpen(entry: CatalogueEntry, bytes: number, installed: ReadonlySet<string>): InstallableModelResponse {
+function presentOpen(entry: CatalogEntry, bytes: number, installed: ReadonlySet<string>): InstallableModelResponse {
   const { id, name, purpose, about, license, gated = false } = entry;
   return {
     ...{ id, name, about, license, gated, kind: purpose, origin: 'open' },

@@ -14,7 +14,7 @@ const table: readonly (readonly [name: string, prompt: string, negative: string]
   ['Long Exposure', 'long exposure photograph, motion trails, still water', 'frozen motion'],
   ['Macro', 'extreme close-up, macro lens, tiny details, blurred background', 'wide shot'],
   ['Aerial', 'seen from high above, drone photograph, wide landscape', 'close-up'],
-  ['Studio Product', 'product on a plain background, studio lights, soft shadow, catalogue picture', 'clutter, text'],
+  ['Studio Product', 'product on a plain background, studio lights, soft shadow, catalog picture', 'clutter, text'],
   ['Cinematic', 'still of a feature film, wide screen, dramatic light, colour graded', 'amateur snapshot'],
   ['Noir', 'film noir, hard shadows, wet streets at night, venetian blinds', 'bright colours, daylight'],
   ['Watercolor', 'watercolour painting, wet paper, flowing pigment, white margins', 'photograph, hard edges'],

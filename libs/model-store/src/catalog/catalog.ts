@@ -5,26 +5,17 @@ import { bundledManifestFolder, type TextConstraints, type ToolStyleName } from 
 import type { DraftOptions } from '../draft.js';
 import type { WeightFormat } from '../convert/conversion-options.js';
 
-export const cataloguePurposes = [
-  'chat',
-  'reasoning',
-  'code',
-  'vision',
-  'embedding',
-  'rerank',
-  'asr',
-  'music',
-] as const;
-export type CataloguePurpose = (typeof cataloguePurposes)[number];
+export const catalogPurposes = ['chat', 'reasoning', 'code', 'vision', 'embedding', 'rerank', 'asr', 'music'] as const;
+export type CatalogPurpose = (typeof catalogPurposes)[number];
 
 /** `run`: its weights were run here; `reference`: its architecture, by a tiny model of the reference. */
-export type CatalogueTest = 'run' | 'reference' | 'none';
+export type CatalogTest = 'run' | 'reference' | 'none';
 
 /** An open model that can be added by its id. */
-export interface CatalogueEntry {
+export interface CatalogEntry {
   id: string;
   name: string;
-  purpose: CataloguePurpose;
+  purpose: CatalogPurpose;
   /** A sentence. */
   about: string;
   /** As for `draftManifest`. */
@@ -48,13 +39,13 @@ export interface CatalogueEntry {
   matryoshka?: 'any' | number[];
   /** Its license must be accepted on the hub. */
   gated?: boolean;
-  tested: CatalogueTest;
+  tested: CatalogTest;
 }
 
 /** The open models that this release knows, in the order of its file. */
-export async function loadCatalogue(): Promise<CatalogueEntry[]> {
-  const file = join(bundledManifestFolder(), 'catalogue', 'open-models.yaml');
-  return parse(await readFile(file, 'utf8')) as CatalogueEntry[];
+export async function loadCatalog(): Promise<CatalogEntry[]> {
+  const file = join(bundledManifestFolder(), 'catalog', 'open-models.yaml');
+  return parse(await readFile(file, 'utf8')) as CatalogEntry[];
 }
 
 /** Bytes per parameter in memory, with scales and what the runtime adds to blocks (`read-decoder-size.ts`). */
@@ -64,7 +55,7 @@ const bytesPerParameter = { int4: 0.875, int8: 1.375, float32: 4 } as const;
 const bytesPerMixed = 1.12;
 
 /** Memory of its weights, and of the keys and values of one token; about, from its published figures. */
-export function catalogueMemory({ source, parameters, weights, cache }: CatalogueEntry): {
+export function catalogMemory({ source, parameters, weights, cache }: CatalogEntry): {
   weightsBytes: number;
   cacheBytesPerToken: number;
 } {
@@ -75,7 +66,7 @@ export function catalogueMemory({ source, parameters, weights, cache }: Catalogu
 }
 
 /** What the entry knows better than its files: GGUF files carry no sampling, and often no license. */
-export function catalogueDraft({ id, name, license, sampling, matryoshka }: CatalogueEntry): DraftOptions {
+export function catalogDraft({ id, name, license, sampling, matryoshka }: CatalogEntry): DraftOptions {
   const constraints: TextConstraints | undefined = sampling && {
     temperature: { default: sampling.temperature },
     top_p: { default: sampling.top_p },

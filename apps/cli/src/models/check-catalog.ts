@@ -1,21 +1,21 @@
 import { PlatformError } from '#common';
 import { formatBytes } from '#model-store';
-import { type CatalogueEntry, checkCatalogueEntry, type EntryCheck } from '#model-store/catalogue';
+import { type CatalogEntry, checkCatalogEntry, type EntryCheck } from '#model-store/catalog';
 import type { CliContext } from '../cli-context.js';
 
 /**
- * Compares entries of the catalogue with the hub, and prints what the hub has. Fails if one differs, so that a release
+ * Compares entries of the catalog with the hub, and prints what the hub has. Fails if one differs, so that a release
  * can depend on it.
  */
 export async function checkFoundEntries(
   context: CliContext,
-  entries: readonly CatalogueEntry[],
+  entries: readonly CatalogEntry[],
   { json }: { json?: boolean },
 ): Promise<void> {
   const checks: EntryCheck[] = [];
   for (const entry of entries) {
     context.signal.throwIfAborted();
-    const check = await checkCatalogueEntry(entry, context.sources);
+    const check = await checkCatalogEntry(entry, context.sources);
     checks.push(check);
     if (json !== true) context.output.line(describeCheck(entry, check));
   }
@@ -25,11 +25,11 @@ export async function checkFoundEntries(
   const ids = differing.map(({ id }) => id).join(', ');
   throw new PlatformError(
     'INVALID_MODEL',
-    `${differing.length} of ${checks.length} are not on the hub as the catalogue says: ${ids}.`,
+    `${differing.length} of ${checks.length} are not on the hub as the catalog says: ${ids}.`,
   );
 }
 
-function describeCheck({ id, source }: CatalogueEntry, { revision, files, problems }: EntryCheck): string {
+function describeCheck({ id, source }: CatalogEntry, { revision, files, problems }: EntryCheck): string {
   if (revision === null) return `${id}: ${problems.join('; ')}`;
   const bytes = files.reduce((sum, file) => sum + (file.bytes ?? 0), 0);
   const found = `${source} at ${revision.slice(0, 12)}, ${formatBytes(bytes)}`;

@@ -11,11 +11,11 @@ import { ggufFile } from '#test/tiny-models/source-formats';
 import { tinyDecoder } from '#test/tiny-models/tiny-shapes';
 import { WeightsServer } from '#test/weights-server';
 import { filesBelow } from '../files-below.js';
-import type { CatalogueEntry } from './catalogue.js';
-import { checkCatalogueEntry } from './check-entry.js';
+import type { CatalogEntry } from './catalog.js';
+import { checkCatalogEntry } from './check-entry.js';
 
 const commit = 'b'.repeat(40);
-const decoder: CatalogueEntry = {
+const decoder: CatalogEntry = {
   id: 'tiny',
   name: 'Tiny',
   purpose: 'chat',
@@ -31,12 +31,12 @@ const decoder: CatalogueEntry = {
   tested: 'none',
 };
 
-describe('an entry of the catalogue', () => {
+describe('an entry of the catalog', () => {
   let hub: WeightsServer;
   let folder: string;
   beforeAll(async () => {
     hub = await WeightsServer.start();
-    folder = await mkdtemp(join(tmpdir(), 'catalogue-'));
+    folder = await mkdtemp(join(tmpdir(), 'catalog-'));
     await copyTinyDecoder('qwen3', folder);
     hub.addRepository('owner/folder', commit, await filesOf(folder));
     hub.addRepository('owner/encoder', commit, await filesOf(fileURLToPath(tinyBertFolder)));
@@ -57,8 +57,8 @@ describe('an entry of the catalogue', () => {
     return Object.fromEntries(await Promise.all(files));
   }
 
-  const check = (change: Partial<CatalogueEntry>) =>
-    checkCatalogueEntry({ ...decoder, ...change }, { hubEndpoint: hub.url });
+  const check = (change: Partial<CatalogEntry>) =>
+    checkCatalogEntry({ ...decoder, ...change }, { hubEndpoint: hub.url });
 
   it('is as its source, and listed with commit, files and sizes', async () => {
     const { revision, files, problems } = await check({});
@@ -68,7 +68,7 @@ describe('an entry of the catalogue', () => {
     expect(files[0]?.sha256).toMatch(/^[0-9a-f]{64}$/);
   });
 
-  it.each<[string, Partial<CatalogueEntry>, string[]]>([
+  it.each<[string, Partial<CatalogEntry>, string[]]>([
     ['another architecture', { architecture: 'qwen3' }, ['architecture is llama, not qwen3']],
     ['another context', { context: 4096 }, ['context is 256, not 4096']],
     ['other heads', { cache: [2, 4, 16] }, ['cache bytes per token is 512, not 1024']],

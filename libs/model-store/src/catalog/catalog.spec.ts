@@ -6,9 +6,9 @@ import { WeightsServer } from '#test/weights-server';
 import { architectures } from '../convert/decoder/architectures.js';
 import { draftManifest } from '../draft-manifest.js';
 import { parseSourceUri } from '../source/source-uri.js';
-import { catalogueDraft, type CatalogueEntry, catalogueMemory, cataloguePurposes, loadCatalogue } from './catalogue.js';
+import { catalogDraft, type CatalogEntry, catalogMemory, catalogPurposes, loadCatalog } from './catalog.js';
 
-const entries = await loadCatalogue();
+const entries = await loadCatalog();
 const encoders = ['bert', 'xlm-roberta', 'mpnet', 'nomic_bert', 'modernbert', 'new'];
 /** Decoders that are embedding models or rerankers. */
 const decoders = ['qwen3', 'gemma3_text'];
@@ -34,12 +34,12 @@ const fields = [
   'tested',
 ];
 
-describe('the catalogue of open models', () => {
+describe('the catalog of open models', () => {
   it('has about forty models for every purpose, each id once, and none of the bundled ones', async () => {
     const ids = entries.map(({ id }) => id);
     expect(ids.length).toBeGreaterThanOrEqual(40);
     expect(new Set(ids).size).toBe(ids.length);
-    expect([...new Set(entries.map(({ purpose }) => purpose))]).toEqual([...cataloguePurposes]);
+    expect([...new Set(entries.map(({ purpose }) => purpose))]).toEqual([...catalogPurposes]);
     const bundled = await loadManifestFolder(bundledManifestFolder());
     expect(bundled.filter(({ id }) => ids.includes(id))).toEqual([]);
   });
@@ -66,13 +66,13 @@ describe('the catalogue of open models', () => {
   });
 
   it('says what a model needs', () => {
-    const qwen = entries.find(({ id }) => id === 'qwen3-4b') as CatalogueEntry;
+    const qwen = entries.find(({ id }) => id === 'qwen3-4b') as CatalogEntry;
     // The published file has 2.5 GB: its scales and minima have 6 bits instead of 4 bytes, and the runtime adds 8 bytes per block.
-    expect(catalogueMemory(qwen)).toEqual({ weightsBytes: 4 * 1.12e9, cacheBytesPerToken: 8 * 36 * 8 * 128 });
+    expect(catalogMemory(qwen)).toEqual({ weightsBytes: 4 * 1.12e9, cacheBytesPerToken: 8 * 36 * 8 * 128 });
   });
 });
 
-describe('a model of the catalogue', () => {
+describe('a model of the catalog', () => {
   let server: WeightsServer;
   beforeAll(async () => {
     server = await WeightsServer.start();
@@ -81,10 +81,10 @@ describe('a model of the catalogue', () => {
 
   it('is drafted with its id, license and sampling, from the file of its quantisation', async () => {
     const gguf = await ggufFile(tinyDecoder('llama', 1));
-    const entry = entries.find(({ id }) => id === 'qwen3-4b') as CatalogueEntry;
+    const entry = entries.find(({ id }) => id === 'qwen3-4b') as CatalogEntry;
     const files = { 'Qwen3-4B-Q4_K_M.gguf': gguf, 'Qwen3-4B-Q8_0.gguf': gguf };
     server.addRepository('Qwen/Qwen3-4B-GGUF', 'a'.repeat(40), files);
-    const { manifest } = await draftManifest(entry.source, { hubEndpoint: server.url }, catalogueDraft(entry));
+    const { manifest } = await draftManifest(entry.source, { hubEndpoint: server.url }, catalogDraft(entry));
     expect(manifest).toMatchObject({
       id: 'qwen3-4b',
       name: 'Qwen3 4B',

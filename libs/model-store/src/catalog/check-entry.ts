@@ -5,9 +5,9 @@ import type { ExportFamily } from '../source/exported-model.js';
 import type { GgufDescription } from '../source/gguf-description.js';
 import type { GraphDescription, SourceDescription } from '../source/source-description.js';
 import type { SourceSettings } from '../source/source-settings.js';
-import { type CatalogueEntry, catalogueMemory } from './catalogue.js';
+import { type CatalogEntry, catalogMemory } from './catalog.js';
 
-/** What the hub has for an entry of the catalogue. */
+/** What the hub has for an entry of the catalog. */
 export interface EntryCheck {
   id: string;
   /** The commit that was listed; null if the source was not found. */
@@ -19,7 +19,7 @@ export interface EntryCheck {
 }
 
 /** Compares an entry with its source. Of weights, only the headers are read. */
-export async function checkCatalogueEntry(entry: CatalogueEntry, settings: SourceSettings): Promise<EntryCheck> {
+export async function checkCatalogEntry(entry: CatalogEntry, settings: SourceSettings): Promise<EntryCheck> {
   const { describeSource } = await import('../source/describe-source.js');
   try {
     const found = await describeSource(entry.source, settings);
@@ -35,7 +35,7 @@ export async function checkCatalogueEntry(entry: CatalogueEntry, settings: Sourc
   }
 }
 
-function differences(entry: CatalogueEntry, found: SourceDescription): string[] {
+function differences(entry: CatalogEntry, found: SourceDescription): string[] {
   if (found.format === 'lora') return ['its source is an adapter'];
   if (found.format === 'export') {
     return [
@@ -74,9 +74,9 @@ function differences(entry: CatalogueEntry, found: SourceDescription): string[] 
   ];
 }
 
-const textPurposes: readonly CatalogueEntry['purpose'][] = ['chat', 'reasoning', 'code'];
+const textPurposes: readonly CatalogEntry['purpose'][] = ['chat', 'reasoning', 'code'];
 
-function decoderDifferences(entry: CatalogueEntry, found: GgufDescription): string[] {
+function decoderDifferences(entry: CatalogEntry, found: GgufDescription): string[] {
   const { poolingModel } = found;
   const purpose = textPurposes.includes(entry.purpose) ? 'text' : entry.purpose;
   const common = [
@@ -89,13 +89,13 @@ function decoderDifferences(entry: CatalogueEntry, found: GgufDescription): stri
   const cache = found.cacheBytesPerToken + (found.windowCache?.bytesPerToken ?? 0);
   return [
     ...common,
-    ...different('cache bytes per token', catalogueMemory(entry).cacheBytesPerToken, cache),
+    ...different('cache bytes per token', catalogMemory(entry).cacheBytesPerToken, cache),
     ...(found.hasChatTemplate ? [] : ['it has no chat template']),
   ];
 }
 
 /** Purposes of exports of several graphs. */
-const purposes: Readonly<Record<ExportFamily, CatalogueEntry['purpose'] | 'image' | 'video'>> = {
+const purposes: Readonly<Record<ExportFamily, CatalogEntry['purpose'] | 'image' | 'video'>> = {
   'vision-language': 'vision',
   musicgen: 'music',
   'stable-diffusion': 'image',
@@ -103,12 +103,12 @@ const purposes: Readonly<Record<ExportFamily, CatalogueEntry['purpose'] | 'image
   whisper: 'asr',
 };
 
-const kinds: Partial<Record<CatalogueEntry['purpose'], GraphDescription['kind']>> = {
+const kinds: Partial<Record<CatalogEntry['purpose'], GraphDescription['kind']>> = {
   embedding: 'encoder',
   rerank: 'cross-encoder',
 };
 
-function encoderDifferences(entry: CatalogueEntry, { kind, config, converts, source }: GraphDescription): string[] {
+function encoderDifferences(entry: CatalogEntry, { kind, config, converts, source }: GraphDescription): string[] {
   const bytes = converts
     ? convertedEncoderBytes(source.files, config)
     : source.files.reduce((sum, file) => sum + (file.path.includes('.onnx') ? (file.bytes ?? 0) : 0), 0);
@@ -123,24 +123,24 @@ function different(field: string, expected: string | number, found: unknown): st
   return expected === found ? [] : [`${field} is ${String(found)}, not ${expected}`];
 }
 
-/** The catalogue rounds, and some files store the output layer apart. */
+/** The catalog rounds, and some files store the output layer apart. */
 const tolerance = 0.15;
 
-function parametersDifference({ parameters }: CatalogueEntry, found: number): string[] {
+function parametersDifference({ parameters }: CatalogEntry, found: number): string[] {
   const billions = found / 1e9;
   if (Math.abs(billions / parameters - 1) <= tolerance) return [];
   return [`parameters are ${Number(billions.toPrecision(3))} B, not ${parameters} B`];
 }
 
 /** Files name licenses in many spellings, and some only say `other`. */
-function licenseDifference({ license }: CatalogueEntry, found: string | null): string[] {
+function licenseDifference({ license }: CatalogEntry, found: string | null): string[] {
   if (found === null || found === 'other' || found.toLowerCase() === license.toLowerCase()) return [];
   return [`license is ${found}, not ${license}`];
 }
 
 function samplingDifference(
   name: 'temperature' | 'top_p',
-  { sampling }: CatalogueEntry,
+  { sampling }: CatalogEntry,
   generation: Record<string, unknown>,
 ): string[] {
   const [expected, found] = [sampling?.[name], generation[name]];
