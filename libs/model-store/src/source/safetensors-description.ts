@@ -7,7 +7,7 @@ import { type ModelFiles, readJsonObject } from '../convert/safetensors/model-fi
 import { weightFiles } from '../convert/safetensors/safetensors-weights.js';
 import { isSentenceFile } from '../convert/sentence/sentence-layout.js';
 import { hasImageSettings, HubVision, processorFiles, readProcessor } from '../convert/vision/hub-vision.js';
-import { HubVisionWeights } from '../convert/vision/vision-source.js';
+import { HubVisionWeights } from '../convert/vision/hub-vision-weights.js';
 import { fitTokenizer } from '../convert/tokenizer/fit-tokenizer.js';
 import { countFormats } from './converted-formats.js';
 import { type GgufDescription, sizesOf } from './gguf-description.js';

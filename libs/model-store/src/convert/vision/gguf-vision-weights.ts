@@ -1,7 +1,7 @@
 import { joinFloats } from '#common/values';
 import type { SourceTensor } from '../decoder/decoder-source.js';
 import { invalidFile, quoted } from '../invalid-file.js';
-import type { VisionSource } from './vision-source.js';
+import type { CheckedSource } from '../layers/checked-source.js';
 
 /** How the tensors of a projector file are named, by the names of the hubs. */
 export interface ProjectorNames {
@@ -22,7 +22,7 @@ const deepPrefix = 'visual.deepstack_merger_list';
  * The tensors of a projector file (mmproj) by the names of the hubs. Queries, keys and values may be three tensors instead
  * of one, and the kernel of a video two kernels of images.
  */
-export class GgufVisionWeights implements VisionSource {
+export class GgufVisionWeights implements CheckedSource {
   /** Older files name the two layers of a feed-forward the other way around. */
   private readonly isSwapped: boolean;
 

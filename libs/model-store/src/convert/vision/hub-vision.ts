@@ -5,7 +5,7 @@ import type { OnnxGraph } from '../../onnx/index.js';
 import { type ModelFiles, readJsonObject } from '../safetensors/model-files.js';
 import type { HubCheckpoint } from '../safetensors/hub-checkpoint.js';
 import { readVision, type VisionModel } from './read-vision.js';
-import { HubVisionWeights } from './vision-source.js';
+import { HubVisionWeights } from './hub-vision-weights.js';
 
 /** The graph of the part of a model that sees. */
 export const visionFile = 'vision_encoder.onnx';

@@ -1,8 +1,8 @@
 import { bytesOf, GraphBuilder, type OnnxGraph, type ValueName } from '../../onnx/index.js';
 import { onnxDataTypeCode } from '../../onnx/onnx-types.js';
 import type { LinearFormat } from '../decoder/index.js';
-import { type VisionActivation, VisionParts } from './vision-parts.js';
-import type { VisionSource } from './vision-source.js';
+import { type LayerActivation, CheckedLayers } from '../layers/checked-layers.js';
+import type { CheckedSource } from '../layers/checked-source.js';
 
 /** Everything that determines the encoder of a Qwen model that sees, except its weights. */
 export interface QwenVisionShape {
@@ -11,7 +11,7 @@ export interface QwenVisionShape {
   hiddenSize: number;
   heads: number;
   feedForwardSize: number;
-  activation: VisionActivation;
+  activation: LayerActivation;
   /** Samples of a patch: channels, moments, rows and columns. */
   patchSize: number;
   /** Patches that become one token lie in a square of this side. */
@@ -41,22 +41,22 @@ const rotaryBase = 10_000;
  *   each window and 1 for those that exist; int64 [patches], the place of each patch among those of all windows
  * - output `image_features`: float32 [tokens, width * (1 + deep layers)]
  */
-export function emitQwenEncoder(shape: QwenVisionShape, source: VisionSource, linear: LinearFormat): OnnxGraph {
+export function emitQwenEncoder(shape: QwenVisionShape, source: CheckedSource, linear: LinearFormat): OnnxGraph {
   return new QwenEncoder(shape, source, linear).emit();
 }
 
 class QwenEncoder {
   private readonly builder = new GraphBuilder('vision');
-  private readonly parts: VisionParts;
+  private readonly parts: CheckedLayers;
   private readonly tables: [cosines: ValueName, sines: ValueName];
 
   constructor(
     private readonly shape: QwenVisionShape,
-    source: VisionSource,
+    source: CheckedSource,
     linear: LinearFormat,
   ) {
     const { builder } = this;
-    this.parts = new VisionParts(builder, source, { epsilon, linear });
+    this.parts = new CheckedLayers(builder, source, { epsilon, linear });
     builder.input('pixel_values', 'float32', ['patches', shape.patchSize]);
     builder.input('patch_places', 'int64', [2, 'patches']);
     if (shape.wholeLayers !== null) {

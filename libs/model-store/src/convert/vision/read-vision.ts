@@ -5,8 +5,8 @@ import type { HubConfig } from '../safetensors/hub-config.js';
 import type { StoredVisionSizes } from '../../memory/vision-sizes.js';
 import { emitQwenEncoder, type QwenVisionShape } from './qwen-encoder.js';
 import { emitSiglipEncoder, type SiglipShape } from './siglip-encoder.js';
-import type { VisionActivation } from './vision-parts.js';
-import type { VisionSource } from './vision-source.js';
+import type { LayerActivation } from '../layers/checked-layers.js';
+import type { CheckedSource } from '../layers/checked-source.js';
 
 /** The part of a model that sees. */
 export interface VisionModel {
@@ -21,10 +21,10 @@ export interface VisionModel {
   /** `vision_config` of the installed `config.json`. */
   config: Record<string, unknown>;
   /** Adds no weight before the graph is written, but throws `INVALID_MODEL` for tensors that do not fit. */
-  emit(source: VisionSource, linear: LinearFormat): OnnxGraph;
+  emit(source: CheckedSource, linear: LinearFormat): OnnxGraph;
 }
 
-const activations: Readonly<Record<string, VisionActivation>> = {
+const activations: Readonly<Record<string, LayerActivation>> = {
   gelu: 'gelu',
   gelu_pytorch_tanh: 'gelu-tanh',
   quick_gelu: 'quick-gelu',
@@ -237,7 +237,7 @@ function samplesOfPatch(vision: HubConfig, patch: number): number {
   return channels * vision.size('temporal_patch_size', 2) * vision.size('patch_size', patch) ** 2;
 }
 
-function activationOf(vision: HubConfig, fallback: string): VisionActivation {
+function activationOf(vision: HubConfig, fallback: string): LayerActivation {
   const name = vision.text('hidden_act', fallback);
   const found = Object.hasOwn(activations, name) ? activations[name] : undefined;
   if (found !== undefined) return found;

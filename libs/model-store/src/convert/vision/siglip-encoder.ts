@@ -1,7 +1,7 @@
 import { bytesOf, GraphBuilder, type OnnxGraph, type ValueName } from '../../onnx/index.js';
 import type { LinearFormat } from '../decoder/index.js';
-import { type VisionActivation, VisionParts } from './vision-parts.js';
-import type { VisionSource } from './vision-source.js';
+import { type LayerActivation, CheckedLayers } from '../layers/checked-layers.js';
+import type { CheckedSource } from '../layers/checked-source.js';
 
 /** The layers behind a SigLIP encoder: those of Gemma 3, or those of Idefics3 and SmolVLM. */
 export type SiglipProjector =
@@ -16,7 +16,7 @@ export interface SiglipShape {
   hiddenSize: number;
   heads: number;
   feedForwardSize: number;
-  activation: VisionActivation;
+  activation: LayerActivation;
   epsilon: number;
   /** Sides of an image and of a patch, in samples. */
   imageSide: number;
@@ -39,22 +39,22 @@ const output = 'image_features';
  * Builds the encoder of images of one size as a graph: `pixel_values` float32 [1, 3, side, side] to `image_features`
  * float32 [tokens, width of the decoder]. Tiles of Idefics3 are [1, 1, 3, side, side].
  */
-export function emitSiglipEncoder(shape: SiglipShape, source: VisionSource, linear: LinearFormat): OnnxGraph {
+export function emitSiglipEncoder(shape: SiglipShape, source: CheckedSource, linear: LinearFormat): OnnxGraph {
   return new SiglipEncoder(shape, source, linear).emit();
 }
 
 class SiglipEncoder {
   private readonly builder = new GraphBuilder('vision');
-  private readonly parts: VisionParts;
+  private readonly parts: CheckedLayers;
   /** Patches of a side. */
   private readonly grid: number;
 
   constructor(
     private readonly shape: SiglipShape,
-    private readonly source: VisionSource,
+    private readonly source: CheckedSource,
     linear: LinearFormat,
   ) {
-    this.parts = new VisionParts(this.builder, source, { epsilon: shape.epsilon, linear });
+    this.parts = new CheckedLayers(this.builder, source, { epsilon: shape.epsilon, linear });
     this.grid = Math.floor(shape.imageSide / shape.patchSide);
     const samples = [3, shape.imageSide, shape.imageSide];
     this.builder.input(

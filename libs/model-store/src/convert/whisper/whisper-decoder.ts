@@ -2,7 +2,7 @@ import { onnxDataTypeCode } from '../../onnx/onnx-types.js';
 import { GraphBuilder, type OnnxGraph, type ValueName } from '../../onnx/index.js';
 import type { LinearFormat } from '../decoder/index.js';
 import { canShareTable, SharedTable } from '../decoder/shared-table.js';
-import { VisionParts } from '../vision/vision-parts.js';
+import { CheckedLayers } from '../layers/checked-layers.js';
 import { normEpsilon, type WhisperShape } from './whisper-shape.js';
 import type { WhisperWeights } from './whisper-weights.js';
 
@@ -34,7 +34,7 @@ export function emitWhisperDecoder(shape: WhisperShape, weights: WhisperWeights,
 
 class WhisperDecoder {
   private readonly builder = new GraphBuilder('whisper_decoder');
-  private readonly parts: VisionParts;
+  private readonly parts: CheckedLayers;
   private readonly table: SharedTable;
   private readonly headSize: number;
 
@@ -43,7 +43,7 @@ class WhisperDecoder {
     weights: WhisperWeights,
     linear: LinearFormat,
   ) {
-    this.parts = new VisionParts(this.builder, weights, { epsilon: normEpsilon, linear });
+    this.parts = new CheckedLayers(this.builder, weights, { epsilon: normEpsilon, linear });
     const layer = { name: embeddings, inputs: shape.hiddenSize, outputs: shape.vocabularySize };
     // One table is both, so that it needs to be stored once.
     const formats = { head: linear, embedding: 'float32' as const, keepsValues: true };
@@ -193,13 +193,13 @@ class WhisperDecoder {
     return { mixed: builder.node('Reshape', [heads, builder.integers([0, 0, this.shape.hiddenSize])]), weights };
   }
 
-  private project(parts: VisionParts, input: ValueName, projection: Projection): ValueName {
+  private project(parts: CheckedLayers, input: ValueName, projection: Projection): ValueName {
     const { hiddenSize } = this.shape;
     return parts.linear(input, { ...projection, inputs: hiddenSize, outputs: hiddenSize });
   }
 
   /** `[batch, positions, hidden]` by heads. */
-  private split({ builder }: VisionParts, value: ValueName): ValueName {
+  private split({ builder }: CheckedLayers, value: ValueName): ValueName {
     const sizes = builder.integers([0, 0, this.shape.decoder.heads, this.headSize]);
     return builder.node('Transpose', [builder.node('Reshape', [value, sizes])], { perm: [0, 2, 1, 3] });
   }

@@ -1,6 +1,6 @@
 import { GraphBuilder, type OnnxGraph, type ValueName } from '../../onnx/index.js';
 import type { LinearFormat } from '../decoder/index.js';
-import { VisionParts } from '../vision/vision-parts.js';
+import { CheckedLayers } from '../layers/checked-layers.js';
 import { normEpsilon, type WhisperShape } from './whisper-shape.js';
 import type { WhisperWeights } from './whisper-weights.js';
 
@@ -18,14 +18,14 @@ export function emitWhisperEncoder(shape: WhisperShape, weights: WhisperWeights,
 
 class WhisperEncoder {
   private readonly builder = new GraphBuilder('whisper_encoder');
-  private readonly parts: VisionParts;
+  private readonly parts: CheckedLayers;
 
   constructor(
     private readonly shape: WhisperShape,
     weights: WhisperWeights,
     linear: LinearFormat,
   ) {
-    this.parts = new VisionParts(this.builder, weights, { epsilon: normEpsilon, linear });
+    this.parts = new CheckedLayers(this.builder, weights, { epsilon: normEpsilon, linear });
   }
 
   emit(): OnnxGraph {

@@ -1,7 +1,7 @@
 import { invalidFile, quoted } from '../invalid-file.js';
 import { readFloats } from '../safetensors/safetensors-values.js';
 import type { StoredTensor } from '../safetensors/safetensors-weights.js';
-import type { VisionSource } from '../vision/vision-source.js';
+import type { CheckedSource } from '../layers/checked-source.js';
 
 const layerPattern = /^(encoder|decoder)\.layers\.(\d{1,4})\./;
 
@@ -13,7 +13,7 @@ export interface StoredRows {
 }
 
 /** The weights of Whisper by the names of the hubs without a leading `model.`. */
-export class WhisperWeights implements VisionSource {
+export class WhisperWeights implements CheckedSource {
   readonly names: readonly string[];
   private readonly stored = new Map<string, string[]>();
 

@@ -2,12 +2,12 @@ import { bytesOf, type GraphBuilder, type ValueName } from '../../onnx/index.js'
 import { type EncoderActivation, EncoderParts } from '../bert/encoder-parts.js';
 import { emitLinear, type LinearFormat } from '../decoder/index.js';
 import { invalidFile, quoted } from '../invalid-file.js';
-import type { VisionSource } from './vision-source.js';
+import type { CheckedSource } from './checked-source.js';
 
-export type VisionActivation = EncoderActivation | 'quick-gelu';
+export type LayerActivation = EncoderActivation | 'quick-gelu';
 
 /** A linear layer with a bias unless `hasBias` is false; its name is that of the module. */
-export interface VisionLayer {
+export interface CheckedLinear {
   name: string;
   inputs: number;
   outputs: number;
@@ -17,15 +17,15 @@ export interface VisionLayer {
 const maxNamed = 5;
 
 /**
- * Layers of graphs that see or hear. What they ask for is checked against the source as they are added, so that a file that does
- * not fit is refused before anything of it is read or downloaded.
+ * Layers of graphs that see or hear. What they ask for is checked against the source as they are added, so that a file
+ * that does not fit is refused before anything of it is read or downloaded.
  */
-export class VisionParts {
+export class CheckedLayers {
   private readonly parts: EncoderParts;
 
   constructor(
     readonly builder: GraphBuilder,
-    private readonly source: VisionSource,
+    private readonly source: CheckedSource,
     private readonly options: { epsilon: number; linear: LinearFormat },
     private readonly unread = new Set(source.names),
   ) {
@@ -33,11 +33,11 @@ export class VisionParts {
   }
 
   /** The same layers in a branch of the graph. */
-  in(branch: GraphBuilder): VisionParts {
-    return new VisionParts(branch, this.source, this.options, this.unread);
+  in(branch: GraphBuilder): CheckedLayers {
+    return new CheckedLayers(branch, this.source, this.options, this.unread);
   }
 
-  linear(input: ValueName, { name, inputs, outputs, hasBias = true }: VisionLayer): ValueName {
+  linear(input: ValueName, { name, inputs, outputs, hasBias = true }: CheckedLinear): ValueName {
     const weight = `${name}.weight`;
     this.require(weight, [outputs, inputs]);
     const layer = { name: weight, inputs, outputs };
@@ -77,7 +77,7 @@ export class VisionParts {
     });
   }
 
-  activate(input: ValueName, activation: VisionActivation): ValueName {
+  activate(input: ValueName, activation: LayerActivation): ValueName {
     if (activation !== 'quick-gelu') return this.parts.activate(input, activation);
     return this.builder.contribNode('QuickGelu', [input], { alpha: { float: 1.702 } });
   }

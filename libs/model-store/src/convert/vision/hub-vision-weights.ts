@@ -1,19 +1,7 @@
-import type { WeightSource } from '../decoder/index.js';
 import { invalidFile, quoted } from '../invalid-file.js';
+import type { CheckedSource } from '../layers/checked-source.js';
 import { readFloats } from '../safetensors/safetensors-values.js';
 import type { SafetensorsWeights, StoredTensor } from '../safetensors/safetensors-weights.js';
-
-/** The weights of the part of a model that sees, by the names of the hubs without a leading `model.`. */
-export interface VisionSource extends WeightSource {
-  /** Named in messages. */
-  readonly fileName: string;
-  /** As they are stored. */
-  readonly names: Iterable<string>;
-  /** The stored tensors that one of these names stands for. */
-  storedNames(name: string): readonly string[];
-  /** Outermost first; undefined: there is no such tensor. */
-  dimensionsOf(name: string): readonly number[] | undefined;
-}
 
 /** Modules of the parts that see, and of the layers between them and a decoder. */
 const visionModules = /^(?:model\.)?(?=(?:visual|vision_tower|vision_model|multi_modal_projector|connector)\.)/;
@@ -24,7 +12,7 @@ function nameOf(name: string): string {
 }
 
 /** The part of safetensors that sees. */
-export class HubVisionWeights implements VisionSource {
+export class HubVisionWeights implements CheckedSource {
   readonly fileName: string;
   private readonly tensors = new Map<string, StoredTensor>();
 
