@@ -168,5 +168,7 @@ export async function writeOldUsage(client: pg.Client, { account, key }: RowCust
      SELECT $1::uuid, ${slot}, 'm', $2::uuid, 'chat', 1, 0, 1, 0, 1 FROM generate_series(1, $3::int) AS n`,
     [account, key, count],
   );
-  await client.query(`SELECT usage_sum_up('-infinity', date_bin('15 minutes', now() - interval '3 years', 'epoch'))`);
+  // The first one deletes old sums of models and keys, which the second one writes.
+  const until = `date_bin('15 minutes', now() - interval '3 years', 'epoch')`;
+  await client.query(`SELECT usage_sum_up('-infinity', ${until}), usage_sum_up_filtered('-infinity', ${until})`);
 }

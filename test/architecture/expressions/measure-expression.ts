@@ -1,4 +1,4 @@
-import { processorMs } from '#test/processor-time';
+import { leastProcessorMs } from '#test/processor-time';
 import { buildAutomaton } from './automaton.js';
 import { findAmbiguity } from './find-ambiguity.js';
 import { parseExpression } from './parse-expression.js';
@@ -6,16 +6,10 @@ import { parseExpression } from './parse-expression.js';
 /** What may make a match fail at the end. */
 const endings = ['', '\u0000', '\n', '!', 'a', '0', '/'];
 
-/** Processor time that one search of a text takes, in ms. Other threads count as well, so a slow one is repeated. */
+/** Processor time that one search of a text takes, in ms. */
 export function searchMs({ source, flags }: RegExp, text: string): number {
   const expression = new RegExp(source, flags.replaceAll(/[gy]/g, ''));
-  let least = Infinity;
-  for (let run = 0; run < 3 && least > 100; run++)
-    least = Math.min(
-      least,
-      processorMs(() => expression.test(text)),
-    );
-  return least;
+  return leastProcessorMs(100, () => expression.test(text));
 }
 
 /** Texts of a length that make a search slow, made of what `findAmbiguity` names. */

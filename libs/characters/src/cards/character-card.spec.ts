@@ -1,6 +1,6 @@
 import { crc32, deflateSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
-import { processorMs } from '#test/processor-time';
+import { leastProcessorMs } from '#test/processor-time';
 import { formatCharacterCard, readCharacterCard } from './character-card.js';
 
 const data = {
@@ -100,7 +100,7 @@ describe('a hostile card', () => {
   it('with 400,000 blanks instead of base64 is refused in linear time', () => {
     const blanks = png(chunk('tEXt', `chara\0${' '.repeat(400_000)}!`));
     const read = () => readCharacterCard(blanks, 'card.png');
-    expect(processorMs(() => expect(read).toThrow('is not base64'))).toBeLessThan(1_500);
+    expect(leastProcessorMs(1_500, () => expect(read).toThrow('is not base64'))).toBeLessThan(1_500);
   });
 
   const at = signature.length + 25;

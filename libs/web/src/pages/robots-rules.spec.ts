@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { processorMs } from '#test/processor-time';
+import { leastProcessorMs } from '#test/processor-time';
 import { RobotsRules } from './robots-rules.js';
 
 const allows = (text: string, path: string): boolean =>
@@ -46,9 +46,9 @@ describe('robots.txt', () => {
   it.each([' ', '\t', ': ', 'a:', '#', '-', '\u00a0'])('reads lines of %j and a line separator quickly', (unit) => {
     const line = `${unit.repeat(2_000 / unit.length)}#\u2028${unit.repeat(20)}`;
     // One such line of blanks took several seconds.
-    expect(processorMs(() => allows(`${`a:${line}\n`.repeat(128)}${`${line}\n`.repeat(128)}`, '/a'))).toBeLessThan(
-      1_500,
-    );
+    expect(
+      leastProcessorMs(1_500, () => allows(`${`a:${line}\n`.repeat(128)}${`${line}\n`.repeat(128)}`, '/a')),
+    ).toBeLessThan(1_500);
   });
 
   it('compares long rules and addresses that almost match quickly', () => {
@@ -56,11 +56,11 @@ describe('robots.txt', () => {
       Array.from({ length: 120 }, () => `Disallow: /*${unit.repeat(2_000 / unit.length)}c`),
     );
     const text = ['User-agent: *', ...rules].join('\n');
-    expect(processorMs(() => allows(text, `/${'a'.repeat(8_000)}`))).toBeLessThan(1_500);
+    expect(leastProcessorMs(1_500, () => allows(text, `/${'a'.repeat(8_000)}`))).toBeLessThan(1_500);
     const backwards = ['User-agent: *', ...Array.from({ length: 240 }, () => `Disallow: /*c${'a'.repeat(2_000)}`)].join(
       '\n',
     );
-    expect(processorMs(() => allows(backwards, `/${'a'.repeat(8_000)}`))).toBeLessThan(1_500);
+    expect(leastProcessorMs(1_500, () => allows(backwards, `/${'a'.repeat(8_000)}`))).toBeLessThan(1_500);
   });
 
   it('compares hostile patterns quickly', () => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { processorMs } from '#test/processor-time';
+import { leastProcessorMs } from '#test/processor-time';
 import type { ChatMessage } from '../../contract/chat.message.js';
 import { effectiveParameters } from '../job/chat.parameters.js';
 import { readDecision } from './web-decision.js';
@@ -25,7 +25,7 @@ it.each([
   ['http'.repeat(100_000), []],
 ])('finds the addresses in long texts in linear time: %#', (text, addresses) => {
   // 60,000 dots took 6 s.
-  expect(processorMs(() => expect(addressesIn(text)).toEqual(addresses))).toBeLessThan(1_500);
+  expect(leastProcessorMs(1_500, () => expect(addressesIn(text)).toEqual(addresses))).toBeLessThan(1_500);
 });
 
 it('looks at the first addresses of a text only', () => {
