@@ -181,7 +181,7 @@ function bodyOf({ type, path, value }: Example): string | FormData {
   if (type === 'application/json') return JSON.stringify(known);
   const form = new FormData();
   for (const [name, field] of Object.entries(known)) {
-    if (name === 'file' && path === '/augment/text-parser') form.append(name, new Blob(['A text.']), 'text.txt');
+    if (name === 'file' && documentPaths.test(path)) form.append(name, new Blob(['A text.']), 'text.txt');
     else if (name === 'file') form.append(name, new Blob([new Uint8Array(toneWav(5))]), 'talk.wav');
     else if (fileFields.has(name))
       for (const item of [field].flat()) form.append(name, imageFile(String(item)), 'a.png');
@@ -190,6 +190,8 @@ function bodyOf({ type, path, value }: Example): string | FormData {
   return form;
 }
 
+/** Routes whose file is a text; those of others are recordings. */
+const documentPaths = /^\/augment\/text-parser$|\/documents$/;
 /** Fields that are files where they come in a form. */
 const fileFields = new Set(['image', 'images', 'mask']);
 
