@@ -146,7 +146,7 @@ describe('a backup', () => {
     expect((await second.read(id, video.length)).bytes.equals(video)).toBe(true);
     await expectInvariant({ databaseUrl: target });
 
-    // What is written next continues the sequences, and the triggers of the ledger are on again.
+    // New rows continue the sequences, and the triggers of the ledger are on again.
     const next = new pg.Client(target);
     await next.connect();
     await writeFinishedRequests(next, customer, { count: 20, daysAgo: 0 });

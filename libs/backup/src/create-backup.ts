@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { PlatformError } from '#common';
+import { isDiskFull } from '#platform/files';
 import { type MigrationFile, projectMigrationsFolder, readMigrations } from '#platform/migrations';
 import type { ArtifactStore } from '#storage';
 import { ArchiveWriter } from './archive/archive-writer.js';
@@ -77,10 +78,6 @@ export async function createBackup(options: BackupOptions): Promise<BackupManife
   } finally {
     await snapshot.close();
   }
-}
-
-function isDiskFull(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && error.code === 'ENOSPC';
 }
 
 function assertSameMigrations(found: BackupManifest['migrations'], known: readonly MigrationFile[]): void {

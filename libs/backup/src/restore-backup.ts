@@ -1,4 +1,5 @@
 import { posix } from 'node:path';
+import { buffer, json } from 'node:stream/consumers';
 import { migrate, projectMigrationsFolder, readMigrations } from '#platform/migrations';
 import { type ArtifactStore, parseArtifactId, type ArtifactRecord } from '#storage';
 import { type ArchivedFile, readArchive } from './archive/read-archive.js';
@@ -75,7 +76,7 @@ async function readParts(
     if (table !== undefined) await load.add(table, archived.content);
     else if (part === objectsPart) await objects.add(archived);
     else if (part === homePart) {
-      homeFiles.push({ name: posix.basename(archived.path), content: await readWhole(archived.content) });
+      homeFiles.push({ name: posix.basename(archived.path), content: await buffer(archived.content) });
     }
   }
   const rows = manifest.tables.reduce((sum, table) => sum + table.rows, 0);
@@ -93,7 +94,7 @@ class ObjectRestore {
   async add({ path, content }: ArchivedFile): Promise<void> {
     const name = posix.basename(path);
     if (name.endsWith('.json')) {
-      this.record = JSON.parse((await readWhole(content)).toString('utf8')) as ArtifactRecord;
+      this.record = (await json(content)) as ArtifactRecord;
       return;
     }
     const { record } = this;
@@ -105,10 +106,4 @@ class ObjectRestore {
     await this.store.putReserved(name, content, { contentType: record.contentType });
     this.stored += 1;
   }
-}
-
-async function readWhole(content: AsyncIterable<Buffer>): Promise<Buffer> {
-  const parts: Buffer[] = [];
-  for await (const chunk of content) parts.push(chunk);
-  return Buffer.concat(parts);
 }

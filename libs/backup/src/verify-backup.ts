@@ -1,3 +1,4 @@
+import { text } from 'node:stream/consumers';
 import { isDeepStrictEqual } from 'node:util';
 import { PartDigests } from './archive/part-digests.js';
 import { readArchive } from './archive/read-archive.js';
@@ -10,9 +11,7 @@ export async function verifyBackup(file: string, signal?: AbortSignal): Promise<
   let manifest: BackupManifest | undefined;
   for await (const { path, content } of readArchive(file, signal)) {
     if (path === manifestName) {
-      const parts: Buffer[] = [];
-      for await (const chunk of content) parts.push(chunk);
-      manifest = parseManifest(file, Buffer.concat(parts).toString('utf8'));
+      manifest = parseManifest(file, await text(content));
       continue;
     }
     digests.begin(path);

@@ -1,4 +1,5 @@
 import { PlatformError } from '#common';
+import { isDiskFull } from '#platform/files';
 
 export function mediaNotFound(): PlatformError {
   return new PlatformError('MEDIA_NOT_FOUND', 'This media does not exist or has expired.');
@@ -12,8 +13,6 @@ export function tooLarge(maxBytes: number): PlatformError {
 export function damaged(): PlatformError {
   return new PlatformError('UNKNOWN_ERROR', 'The stored media is damaged.');
 }
-
-const fullCodes = new Set(['ENOSPC', 'EDQUOT', 'EFBIG']);
 
 function storageFull(cause: unknown): PlatformError {
   return new PlatformError('STORAGE_FULL', 'The service has no room to store media at the moment.', null, { cause });
@@ -31,7 +30,7 @@ export function isMissingFile(error: unknown): boolean {
 export function folderError(error: unknown): Error {
   if (error instanceof PlatformError) return error;
   if (error instanceof Error && error.name === 'AbortError') return error;
-  if (fullCodes.has(codeOf(error))) return storageFull(error);
+  if (isDiskFull(error)) return storageFull(error);
   return unavailable(error);
 }
 

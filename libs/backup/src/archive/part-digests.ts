@@ -1,7 +1,7 @@
 import { createHash, type Hash } from 'node:crypto';
 import { dirname } from 'node:path/posix';
 
-/** What one folder of an archive holds. */
+/** The digest of one folder of an archive. */
 export interface PartDigest {
   files: number;
   bytes: number;

@@ -1,5 +1,6 @@
 import { PlatformError } from '#common';
 import { outgoingProxy } from '#platform/config';
+import { isDiskFull } from '#platform/files';
 
 /** Codes of a connection that was not made, or broke. */
 const connectionCodes = new Set([
@@ -13,8 +14,6 @@ const connectionCodes = new Set([
   'UND_ERR_CONNECT_TIMEOUT',
   'UND_ERR_SOCKET',
 ]);
-
-const storageCodes = new Set(['ENOSPC', 'EDQUOT', 'EFBIG']);
 
 /** Codes of TLS where the server's authority is unknown here, as behind a proxy that opens connections. */
 const untrustedCodes = new Set([
@@ -68,7 +67,7 @@ function hasCode(error: unknown, codes: ReadonlySet<string>): boolean {
 
 export function isStorageFull(error: unknown): boolean {
   if (error instanceof PlatformError) return error.code === 'STORAGE_FULL';
-  return error instanceof Error && storageCodes.has(String((error as NodeJS.ErrnoException).code));
+  return isDiskFull(error);
 }
 
 /** True if a retry may help: a broken connection, not a wrong hash or a full disk. */

@@ -1,3 +1,4 @@
+export { isDiskFull } from './disk-full.js';
 export * from './temporary-folder.js';
 export { isInnerPath } from './inner-path.js';
 export * from './watched-file.js';

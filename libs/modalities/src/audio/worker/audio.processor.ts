@@ -14,6 +14,7 @@ import {
   saysItsLength,
   withAudioLength,
 } from '#media';
+import { isDiskFull } from '#platform/files';
 import { type JobReport, type RunningJob, toolTimeMs } from '#queue';
 import type { ArtifactStore } from '#storage';
 import type { AudioJobPayload } from '../contract/index.js';
@@ -150,7 +151,7 @@ async function writeAudioFile(
     const head = withAudioLength(buffer.subarray(0, bytesRead), { format, bytes, samples: samples() });
     await file.write(head, 0, head.length, 0);
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'ENOSPC') throw error;
+    if (!isDiskFull(error)) throw error;
     throw new PlatformError('STORAGE_FULL', 'The service has no storage left for this audio at the moment.');
   } finally {
     await file.close();
