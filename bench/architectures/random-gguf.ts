@@ -1,4 +1,5 @@
 import { writeFile } from 'node:fs/promises';
+import { productOf } from '#common/values';
 import { encodeFloat16Array } from '#common';
 import {
   ggufFloats,
@@ -190,7 +191,7 @@ function* feedForwardOf(model: ArchitectureCase, size: ModelSize): Generator<[st
 }
 
 function part(name: string, dimensions: number[], size: ModelSize): GgufPart {
-  const values = dimensions.reduce((product, length) => product * length, 1);
+  const values = productOf(dimensions);
   if (dimensions.length === 1 || name.endsWith('.bias') || /(?:conv|conv1d|ssm_norm)\.weight$|ssm_[ad]$/.test(name)) {
     const data = new Float32Array(values).fill(name.endsWith('norm.weight') ? 1 : 0.01);
     return { name, dimensions, type: types.float32, data: Buffer.from(data.buffer) };

@@ -2,6 +2,7 @@ import { cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
+import { productOf } from '#common/values';
 import type { ModelManifest } from '#model-registry/manifest';
 import { installTinyReranker, tinyRerankerFolder } from '#test/tiny-reranker';
 
@@ -44,7 +45,7 @@ function widened(file: Buffer, before: Sides): Buffer {
   const sizes = new Map(Object.entries(sides).map(([name, size]) => [before[name as keyof Sides], size]));
   const entries = layered(readEntries(file)).map(([name, { dtype, shape: small }]) => {
     const dims = small.map((size) => sizes.get(size) ?? size);
-    return { name, dtype, dims, bytes: 2 * dims.reduce((product, size) => product * size, 1) };
+    return { name, dtype, dims, bytes: 2 * productOf(dims) };
   });
   const header: Record<string, TensorEntry> = {};
   let end = 0;

@@ -1,4 +1,5 @@
 import { InferenceSession, Tensor } from 'onnxruntime-node';
+import { productOf } from '#common/values';
 
 /** Key and value buffers of one sequence of a split graph, and the number of stored positions. */
 interface SplitCache {
@@ -88,7 +89,7 @@ function emptyStates(session: InferenceSession): Record<string, Tensor> {
   return Object.fromEntries(
     states.map(({ name, shape: [, ...sizes] }) => {
       const dims = sizes.map(Number);
-      const count = dims.reduce((product, size) => product * size, 1);
+      const count = productOf(dims);
       return [name, new Tensor('float32', new Float32Array(count), [1, ...dims])];
     }),
   );

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { productOf } from '#common/values';
 import { encodeFloat16Array, readFloat16 } from '#common';
 import { type GgufPart, joinGguf, splitGguf } from './gguf-parts.js';
 
@@ -81,7 +82,7 @@ export function quantizedGguf(
     if (wanted === undefined) return tensor;
     const [number, type] = [...types].find(([, each]) => each.name === wanted) ?? [];
     if (number === undefined || !type) throw new Error(`${wanted} is not in the table.`);
-    const values = dimensions.reduce((product, size) => product * size, 1);
+    const values = productOf(dimensions);
     return { ...tensor, type: number, data: randomBlocks(name, type, values) };
   });
   return joinGguf({ metadata, tensors: changed });
@@ -101,7 +102,7 @@ export function minimaGguf(file: Buffer): Buffer {
 }
 
 function floatsOf({ type, data, dimensions }: GgufPart): Float32Array {
-  const values = dimensions.reduce((product, size) => product * size, 1);
+  const values = productOf(dimensions);
   return Float32Array.from({ length: values }, (_, index) =>
     type === 1 ? readFloat16(data, 2 * index) : data.readFloatLE(4 * index),
   );

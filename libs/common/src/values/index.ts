@@ -8,6 +8,11 @@ export function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
+/** Returns the product, such as the number of values of a tensor with these sizes; 1 for none. */
+export function productOf(sizes: readonly number[]): number {
+  return sizes.reduce((product, size) => product * size, 1);
+}
+
 /** Returns one array of all values, in order; a single part is returned as it is. */
 export function joinFloats(parts: readonly Float32Array[]): Float32Array {
   const [only] = parts;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { errorText, isObject } from './index.js';
+import { errorText, isObject, productOf } from './index.js';
 
 describe('values', () => {
   it.each([
@@ -9,6 +9,10 @@ describe('values', () => {
     ['text', false],
   ])('takes %j for an object: %s', (value, isOne) => {
     expect(isObject(value)).toBe(isOne);
+  });
+
+  it('multiplies sizes, of which a scalar has none', () => {
+    expect([productOf([2, 3, 4]), productOf([5, 0]), productOf([])]).toEqual([24, 0, 1]);
   });
 
   it('says what was thrown, error or not', () => {

@@ -3,6 +3,7 @@ import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { productOf } from '#common/values';
 import { PlatformError } from '#common';
 import { buildTinyModel } from '#test/tiny-models';
 import { BindingSession, isProviderOfBuild } from './binding-session.js';
@@ -22,7 +23,7 @@ function emptyFeeds(session: GraphSession): Record<string, GraphTensor> {
   return Object.fromEntries(
     session.inputs.map(({ name, type, shape }) => {
       const dims = shape.map((size) => (typeof size === 'number' ? size : 1));
-      const count = dims.reduce((product, size) => product * size, 1);
+      const count = productOf(dims);
       const data = type === 'int64' ? new BigInt64Array(count) : new Float32Array(count);
       return [name, session.tensor(type === 'int64' ? 'int64' : 'float32', data, dims)];
     }),

@@ -2,6 +2,7 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { productOf } from '#common/values';
 import { PlatformError } from '#common';
 import { hasSoftwareGpu, softwareGpu, softwareGpuTimeouts } from '#test/software-gpu';
 import { buildTinyModel, type TinyDtype } from '#test/tiny-models';
@@ -57,7 +58,7 @@ function feedsOf(session: GraphSession): Record<string, GraphTensor> {
   return Object.fromEntries(
     session.inputs.map(({ name, type, shape }) => {
       const dims = shape.map((size) => (typeof size === 'number' ? size : 1));
-      const count = dims.reduce((product, size) => product * size, 1);
+      const count = productOf(dims);
       return [name, session.tensor(type as TensorType, arrays[type]?.(count) ?? new Float32Array(count), dims)];
     }),
   );

@@ -1,10 +1,11 @@
+import { productOf } from '#common/values';
 import { freeBytes } from '#platform/memory';
 import type { StateNames } from '../runtime/decoder-graph.js';
 import type { GraphSession, GraphTensor } from '../runtime/graph-session.js';
 
 /** Number of values of a tensor in the state of one row. */
 export function stateSize({ dimensions }: StateNames): number {
-  return dimensions.reduce((product, size) => product * size, 1);
+  return productOf(dimensions);
 }
 
 /** States of rows that ran together, one buffer `[rows, …]` per tensor. They are shared, and never written to. */

@@ -1,3 +1,4 @@
+import { productOf } from '#common/values';
 import { freeBytes } from '#platform/memory';
 import type { SplitGraph } from '../runtime/decoder-graph.js';
 import type { GraphSession, GraphTensor } from '../runtime/graph-session.js';
@@ -59,7 +60,7 @@ export class SplitRunner {
     const steps = Math.max(...input.tokenIds.map((ids) => ids.length));
     const pastStates = this.states.past(input.rows.map(({ state }) => state));
     const feeds = { ...this.feedsOf(input, batch, steps), ...pastStates.feeds };
-    for (const tensor of input.past) this.cacheElementsFed += elementsOf(tensor);
+    for (const tensor of input.past) this.cacheElementsFed += productOf(tensor.dims);
     const fetches = ['new_kv', ...this.states.fetches, ...this.fetchesFor(wanted)];
     const outputs = await this.timedRun(feeds, fetches).catch((error: unknown) => {
       pastStates.release();
@@ -176,8 +177,4 @@ function narrowed(ids: BigInt64Array): Int32Array {
   const low = new Int32Array(ids.length);
   for (let index = 0; index < low.length; index++) low[index] = halves[index * 2] as number;
   return low;
-}
-
-function elementsOf(tensor: GraphTensor): number {
-  return tensor.dims.reduce((product, size) => product * size, 1);
 }

@@ -1,3 +1,4 @@
+import { productOf } from '#common/values';
 import { decodeFloat16 } from '#common';
 import {
   onnxDataTypeBytes,
@@ -100,7 +101,7 @@ function widenValue(file: InputFile, { name, type, dimensions }: StoredValue): O
 }
 
 function widenTensor(file: InputFile, { name, type, dimensions, data }: StoredTensor): OnnxInitializer {
-  const values = dimensions.reduce((product, size) => product * size, 1);
+  const values = productOf(dimensions);
   if (values * onnxDataTypeBytes[nameOfType(file, type)] !== data.length) {
     throw invalidFile(file.name, `the tensor ${name} has ${data.length} bytes, which are not those of its shape`);
   }

@@ -2,6 +2,7 @@ import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { productOf } from '#common/values';
 import { type GraphTensor, openGraph } from '#inference';
 import fixture from './tfjs/__fixtures__/tiny-layers.json' with { type: 'json' };
 import { convertTfjs } from './tfjs.converter.js';
@@ -73,7 +74,7 @@ describe('layers models', () => {
   it('support weights of 8 and 16 bits', async () => {
     let offset = 0;
     const quantized = fixture.specifications.map((specification, index) => {
-      const count = specification.shape.reduce((product, size) => product * size, 1);
+      const count = productOf(specification.shape);
       const values = new Float32Array(Uint8Array.from(weights.subarray(offset, (offset += count * 4))).buffer);
       const [min, steps] = [Math.min(...values), index % 2 === 0 ? 255 : 65_535];
       const scale = (Math.max(...values) - min) / steps || 1;

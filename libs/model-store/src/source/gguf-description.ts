@@ -1,3 +1,4 @@
+import { productOf } from '#common/values';
 import type { DecoderSize } from '#model-memory';
 import { checkChatTemplate } from '../convert/chat-template.js';
 import { defaultBlockSize } from '../convert/conversion-options.js';
@@ -149,7 +150,7 @@ function tableValues({ layerInputs, layers, vocabularySize }: DecoderShape): num
 
 /** State of one request in the layers that do not attend. */
 function stateBytes(shape: DecoderShape): number {
-  const values = stateTensors(shape).map(({ dimensions }) => dimensions.reduce((product, size) => product * size, 1));
+  const values = stateTensors(shape).map(({ dimensions }) => productOf(dimensions));
   return values.reduce((sum, count) => sum + count, 0) * Float32Array.BYTES_PER_ELEMENT;
 }
 

@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { productOf } from '#common/values';
 import { PlatformError } from '#common';
 import { readJsonIfPresent } from '../../text/index.js';
 
@@ -57,7 +58,7 @@ export async function readMusicgenConfig(
     vocabularySize: decoder.vocab_size ?? 2_048,
     padId: decoder.pad_token_id ?? 2_048,
     sampleRate,
-    framesPerSecond: sampleRate / ratios.reduce((product, ratio) => product * ratio, 1),
+    framesPerSecond: sampleRate / productOf(ratios),
     maxSeconds: Number(familyOptions.maxSeconds ?? publishedMaxSeconds),
     guidance: Number(familyOptions.guidance ?? generation?.guidance_scale ?? publishedGuidance),
     temperature: Number(familyOptions.temperature ?? 1),

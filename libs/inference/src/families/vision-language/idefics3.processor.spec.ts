@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
+import { productOf } from '#common/values';
 import type { GraphTensor } from '../../runtime/graph-session.js';
 import { TextTokenizer } from '../../text/index.js';
 import { floatsFrom, type KnownCase, drawImage } from './__fixtures__/known-cases.js';
@@ -34,7 +35,7 @@ describe('Idefics3Processor', () => {
       }
       const made = vision.runs.flatMap(({ pixel_values: tile }) => valuesOf(tile));
       const shape = pixels?.shape ?? [];
-      expect(made.length).toBe(shape.reduce((product, side) => product * side, 1));
+      expect(made.length).toBe(productOf(shape));
       const expected = floatsFrom(pixels?.everySeventh ?? '');
       const seventh = made.filter((_, index) => index % 7 === 0);
       const furthest = seventh.reduce((far, value, at) => Math.max(far, Math.abs(value - (expected[at] ?? NaN))), 0);

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
+import { productOf } from '#common/values';
 import type { GraphTensor } from '../../runtime/graph-session.js';
 import { rotaryPositions } from '../../text/rotary-positions.js';
 import { TextTokenizer } from '../../text/index.js';
@@ -52,7 +53,7 @@ for (const [folder, make] of Object.entries(processors)) {
           );
         }
         const made = vision.runs.flatMap(({ pixel_values: values }) => valuesOf(values));
-        expect(made.length).toBe((pixels?.shape ?? []).reduce((product, side) => product * side, 1));
+        expect(made.length).toBe(productOf(pixels?.shape ?? []));
         const expected = floatsFrom(pixels?.everySeventh ?? '');
         const seventh = made.filter((_, index) => index % 7 === 0);
         const furthest = seventh.reduce((far, value, at) => Math.max(far, Math.abs(value - (expected[at] ?? NaN))), 0);

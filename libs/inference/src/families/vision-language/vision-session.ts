@@ -1,3 +1,4 @@
+import { productOf } from '#common/values';
 import { PlatformError } from '#common';
 import { floatsOf, floatTensor } from '../../runtime/float-tensor.js';
 import type { GraphSession, GraphTensor } from '../../runtime/graph-session.js';
@@ -16,7 +17,7 @@ export class VisionSession {
 
   /** A mask of ones in the type of the named input. */
   ones(input: string, dims: readonly number[]): GraphTensor {
-    const length = dims.reduce((product, size) => product * size, 1);
+    const length = productOf(dims);
     const type = this.session.inputs.find(({ name }) => name === input)?.type;
     if (type === 'bool') return this.session.tensor('bool', new Uint8Array(length).fill(1), dims);
     return this.session.tensor('int64', new BigInt64Array(length).fill(1n), dims);

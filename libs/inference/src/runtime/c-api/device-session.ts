@@ -1,4 +1,5 @@
 import { dirname } from 'node:path';
+import { productOf } from '#common/values';
 import { GraphRunError } from '../graph-run-error.js';
 import type {
   BoundRun,
@@ -254,7 +255,7 @@ export class DeviceSession implements GraphSession, GraphDevice {
   private download({ type, dims, value }: HeldTensor): TensorData {
     const { api } = this;
     if (isOfLibrary(this.provider) || !isDevice(this.provider)) return this.read(value).data as TensorData;
-    const count = dims.reduce((product, size) => product * size, 1);
+    const count = productOf(dims);
     const data = arrayOf(type, new ArrayBuffer(count * bytesPerElement(type)));
     const { value: target } = this.valueOver('copy', { type, dims, data });
     try {
@@ -285,7 +286,7 @@ export class DeviceSession implements GraphSession, GraphDevice {
   private read(value: Pointer): GraphTensor {
     const { api } = this;
     const { type, dims } = this.shapeOf(value);
-    const count = dims.reduce((product, size) => product * size, 1);
+    const count = productOf(dims);
     const bytes = api.bytesAt(api.create('GetTensorMutableData', value), count * bytesPerElement(type));
     this.bytesOut += bytes.byteLength;
     return { type, dims, data: arrayOf(type, bytes) };

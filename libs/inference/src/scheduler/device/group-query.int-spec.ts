@@ -2,6 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { productOf } from '#common/values';
 import { bytesOf, GraphBuilder, writeOnnxModel } from '#model-store';
 import { groupQueryKernel } from '#model-store/device';
 import { hasSoftwareGpu, softwareGpu, softwareGpuTimeouts } from '#test/software-gpu';
@@ -53,7 +54,7 @@ interface Call {
 async function attend(session: DeviceSession, { rows = 1, tokens = 1 }: Call): Promise<void> {
   const past = 3;
   const floats = (...dims: number[]) => {
-    const data = new Float32Array(dims.reduce((product, size) => product * size, 1)).fill(0.5);
+    const data = new Float32Array(productOf(dims)).fill(0.5);
     return session.tensor('float32', data, dims);
   };
   const cache = () => floats(rows, keyValueHeads, positions, headSize);

@@ -2,6 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { productOf } from '#common/values';
 import { NeuralPronouncer } from './neural-pronouncer.js';
 
 let folder: string;
@@ -17,7 +18,7 @@ const phonemes = ['<pad>', '<unk>', '<s>', '</s>', 'AA1', 'B'];
 /** Model whose output ignores the state: `favourite` always wins. */
 async function modelThatSays(favourite: number): Promise<NeuralPronouncer> {
   const matrix = (shape: number[], fill = 0, set: Record<number, number> = {}) => {
-    const values = new Float32Array(shape.reduce((product, length) => product * length, 1)).fill(fill);
+    const values = new Float32Array(productOf(shape)).fill(fill);
     for (const [index, value] of Object.entries(set)) values[Number(index)] = value;
     return { shape, data: Buffer.from(values.buffer).toString('base64') };
   };

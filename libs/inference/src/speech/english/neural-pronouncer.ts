@@ -1,4 +1,5 @@
 import { readFile } from 'node:fs/promises';
+import { productOf } from '#common/values';
 import { PlatformError } from '#common';
 
 interface StoredMatrix {
@@ -50,7 +51,7 @@ export class NeuralPronouncer {
       const { shape, data } = stored[name] as StoredMatrix;
       const bytes = Buffer.from(data, 'base64');
       const values = new Float32Array(bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.byteLength));
-      if (values.length !== shape.reduce((product, size) => product * size, 1)) throw new Error(`${name} is cut off`);
+      if (values.length !== productOf(shape)) throw new Error(`${name} is cut off`);
       return values;
     };
     const cell = (side: string): Cell => ({

@@ -1,3 +1,4 @@
+import { productOf } from '#common/values';
 import type { ByteSource } from '../byte-source.js';
 import type { DecoderSource, SourceTensor } from '../decoder/decoder-source.js';
 import { GgufMetadata } from '../gguf/gguf-metadata.js';
@@ -145,10 +146,7 @@ class GgufEncoderTensors implements EncoderTensors {
 
   vector(name: string): Promise<Float32Array> {
     const tensor = this.find(name);
-    return tensor.rows(
-      0,
-      tensor.dimensions.slice(1).reduce((product, size) => product * size, 1),
-    );
+    return tensor.rows(0, productOf(tensor.dimensions.slice(1)));
   }
 
   private find(name: string): SourceTensor {

@@ -1,3 +1,4 @@
+import { productOf } from '#common/values';
 import type { WeightSource } from '../decoder/index.js';
 import { invalidFile } from '../invalid-file.js';
 import type { ModelFiles } from '../safetensors/model-files.js';
@@ -29,7 +30,7 @@ export class SafetensorsFile implements WeightSource {
 
   async vector(name: string): Promise<Float32Array> {
     const { file, entry } = this.find(name);
-    const count = entry.shape.reduce((product, size) => product * size, 1);
+    const count = productOf(entry.shape);
     return readFloats(file, entry, 0, count);
   }
 

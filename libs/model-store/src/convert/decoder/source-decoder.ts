@@ -1,3 +1,4 @@
+import { productOf } from '#common/values';
 import { invalidFile, quoted } from '../invalid-file.js';
 import { type Architecture, architectures, findArchitecture } from './architectures.js';
 import { type DecoderPurpose, tensorsBehindLayers } from './decoder-purpose.js';
@@ -117,7 +118,7 @@ function isFolded(tensor: SourceTensor, dimensions: readonly number[]): boolean 
 }
 
 function rowsOf({ dimensions }: SourceTensor): number {
-  return dimensions.slice(1).reduce((product, size) => product * size, 1);
+  return productOf(dimensions.slice(1));
 }
 
 /** Checks before anything is written that no tensor is missing, of another size, or unused. */

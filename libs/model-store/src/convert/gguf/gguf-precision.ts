@@ -1,3 +1,4 @@
+import { productOf } from '#common/values';
 import { type BlockSize, linearFormat, type WeightFormat } from '../conversion-options.js';
 import type { LinearFormat } from '../decoder/linear-layer.js';
 import type { GgufHeader, GgufTensor, GgufType } from './gguf-types.js';
@@ -78,5 +79,5 @@ export function matrices(header: GgufHeader): GgufTensor[] {
 }
 
 export function valuesOf({ dimensions }: GgufTensor): number {
-  return dimensions.reduce((product, size) => product * size, 1);
+  return productOf(dimensions);
 }

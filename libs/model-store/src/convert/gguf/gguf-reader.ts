@@ -1,3 +1,4 @@
+import { productOf } from '#common/values';
 import type { ByteSource } from '../byte-source.js';
 import { invalidFile, quoted } from '../invalid-file.js';
 import { ggufTypes, type GgufHeader, type GgufTensor, type GgufValue } from './gguf-types.js';
@@ -101,7 +102,7 @@ function placeTensor(file: ByteSource, info: TensorInfo, dataStart: number): Ggu
   if (columns % type.values !== 0) {
     throw fail(`${columns} columns of its tensor ${quoted(name)} do not fill blocks of ${type.name}`);
   }
-  const values = dimensions.reduce((product, size) => product * size, 1);
+  const values = productOf(dimensions);
   if (values < 1 || !Number.isSafeInteger(values)) {
     throw fail(`its tensor ${quoted(name)} is ${dimensions.join(' × ')}, which no file can hold`);
   }

@@ -1,3 +1,4 @@
+import { productOf } from '#common/values';
 import { bytesOf, type GraphBuilder, type ValueName } from '../../onnx/index.js';
 import { type EncoderActivation, EncoderParts } from '../bert/encoder-parts.js';
 import { emitLinear, type LinearFormat } from '../decoder/index.js';
@@ -71,7 +72,7 @@ export class CheckedLayers {
   kernel(name: string, dimensions: number[]): ValueName {
     const { builder, source } = this;
     const [outputs = 1, ...inner] = dimensions;
-    this.require(name, [outputs, inner.reduce((product, size) => product * size, 1)]);
+    this.require(name, [outputs, productOf(inner)]);
     return builder.weight(name, 'float32', dimensions, async function* () {
       yield bytesOf(await source.rows(name, 0, outputs));
     });
@@ -108,7 +109,7 @@ export class CheckedLayers {
     const [first = name] = stored;
     if (found === undefined) throw invalidFile(this.source.fileName, `it has no tensor ${quoted(first)}`);
     for (const each of stored) this.unread.delete(each);
-    const width = found.slice(1).reduce((product, size) => product * size, 1);
+    const width = productOf(found.slice(1));
     if (found[0] === rows && width === columns) return;
     const sizes = `its tensor ${quoted(first)} is ${found.join(' × ')}, not ${rows} × ${columns}`;
     throw invalidFile(this.source.fileName, sizes);

@@ -1,3 +1,4 @@
+import { productOf } from '#common/values';
 import type { KeptBlocks, SourceTensor } from '../decoder/decoder-source.js';
 import { invalidFile } from '../invalid-file.js';
 import { float4Levels, readBytes, readFloats, readInt8 } from './safetensors-values.js';
@@ -124,7 +125,7 @@ async function loadScales({ scales, whole }: CodedLayer): Promise<Float32Array> 
 }
 
 function sizeOf({ entry }: StoredTensor): number {
-  return entry.shape.reduce((product, size) => product * size, 1);
+  return productOf(entry.shape);
 }
 
 /** Finds by the shape of scales what shares one, from the headers alone. */

@@ -1,3 +1,4 @@
+import { productOf } from '#common/values';
 import { type DecoderPurpose, scoreTensor } from '../decoder/decoder-purpose.js';
 import type { DecoderSource, SourceTensor } from '../decoder/decoder-source.js';
 import { invalidFile, quoted } from '../invalid-file.js';
@@ -93,7 +94,7 @@ export class HubCheckpoint {
     const count = { parameters: 0, packed: 0, kept: 0 };
     for (const tensor of this.source.tensors.values()) {
       if (tensor.origin === undefined) continue;
-      const values = tensor.dimensions.reduce((product, size) => product * size, 1);
+      const values = productOf(tensor.dimensions);
       count.parameters += values;
       const keeps = tensor instanceof PackedTensor ? tensor.keeps : tensor.keptBlocks && 'blocks';
       if (keeps === 'packed') count.packed += values;

@@ -1,5 +1,6 @@
 import { basename, dirname, join } from 'node:path';
 import { readFile } from 'node:fs/promises';
+import { productOf } from '#common/values';
 import { invalidFile } from '../invalid-file.js';
 import { exportedLiteral } from './script-literal.js';
 
@@ -30,7 +31,7 @@ export async function readWeights(
   const weights = new Map<string, TfjsWeight>();
   let offset = 0;
   for (const weight of manifest.flatMap((group) => group.weights)) {
-    const count = weight.shape.reduce((product, size) => product * size, 1);
+    const count = productOf(weight.shape);
     const length = count * bytesPerValue(file, weight);
     if (offset + length > bytes.length) throw invalidFile(file, `its shards end before the weight ${weight.name}`);
     weights.set(weight.name, { shape: weight.shape, data: decode(weight, bytes.subarray(offset, offset + length)) });

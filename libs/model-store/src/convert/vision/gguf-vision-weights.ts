@@ -1,4 +1,4 @@
-import { joinFloats } from '#common/values';
+import { joinFloats, productOf } from '#common/values';
 import type { SourceTensor } from '../decoder/decoder-source.js';
 import { invalidFile, quoted } from '../invalid-file.js';
 import type { CheckedSource } from '../layers/checked-source.js';
@@ -119,7 +119,7 @@ function clamp(value: number, most: number): number {
 /** Returns outputs `[from, to)` with all their inputs, whatever the dimensions of these. */
 async function outputsOf(tensor: SourceTensor, from: number, to: number): Promise<Float32Array> {
   if (from >= to) return new Float32Array(0);
-  const rows = tensor.dimensions.slice(1, -1).reduce((product, size) => product * size, 1);
+  const rows = productOf(tensor.dimensions.slice(1, -1));
   return await tensor.rows(from * rows, to * rows);
 }
 

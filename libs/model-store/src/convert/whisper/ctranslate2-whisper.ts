@@ -2,7 +2,7 @@ import type { ByteSource } from '../byte-source.js';
 import { invalidFile, quoted } from '../invalid-file.js';
 import type { SafetensorsEntry } from '../safetensors/safetensors-header.js';
 import { type Ctranslate2Model, readCtranslate2 } from './ctranslate2-file.js';
-import { type StoredRows, wholeTensor } from './whisper-weights.js';
+import { type StoredRows, wholeTensor } from '../layers/stored-weights.js';
 
 /** Where the modules of Whisper are: by the names of the hubs, those of CTranslate2. */
 const outerModules: Readonly<Record<string, string>> = {

@@ -4,7 +4,8 @@ import { type ModelFiles, readJsonObject } from '../safetensors/model-files.js';
 import { SafetensorsWeights } from '../safetensors/safetensors-weights.js';
 import { openCtranslate2Whisper } from './ctranslate2-whisper.js';
 import { readWhisperShape, type WhisperShape } from './whisper-shape.js';
-import { WhisperWeights, wholeTensor } from './whisper-weights.js';
+import { wholeTensor } from '../layers/stored-weights.js';
+import { WhisperWeights } from './whisper-weights.js';
 
 /** The weights of a model of CTranslate2. */
 export const ctranslate2File = 'model.bin';
