@@ -59,7 +59,7 @@ function consoleHints(baseUrl: string, consoleLink: string | null): string[] {
   return [once, another, `                  From another machine, first: ssh -L ${port}:${host}:${port} ${hostname()}`];
 }
 
-/** Of a line, without its indentation: terminals have at least 80 columns. */
+/** Width of a line without its indentation: terminals have at least 80 columns. */
 const maxWidth = 77;
 
 /** Says what is still being pulled, and how to get the rest. */

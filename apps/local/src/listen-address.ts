@@ -18,7 +18,7 @@ export function lacksLoopback(code: string | undefined): code is string {
   return code === 'EADDRNOTAVAIL' || code === 'ENETUNREACH';
 }
 
-/** What to do where 127.0.0.1 is missing. */
+/** Says what to do where 127.0.0.1 is missing. */
 export function noLoopback(code: string): string {
   return (
     `The processes of Sluice talk to each other over 127.0.0.1, which this machine does not have (${code}). Bring up ` +

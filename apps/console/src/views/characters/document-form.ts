@@ -3,7 +3,7 @@ export interface DocumentForm {
   kind: 'files' | 'text';
   files: readonly File[];
   text: string;
-  /** Of the text, or of a single file. */
+  /** The name of the text, or of a single file. */
   name: string;
   /** Empty: the default one. */
   model: string;
