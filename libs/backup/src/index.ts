@@ -5,3 +5,4 @@ export type { BackupManifest } from './manifest.js';
 export { refuse } from './refusal.js';
 export { assertRestorable, restoreBackup, type RestoreOptions, type RestoreResult } from './restore-backup.js';
 export { verifyBackup } from './verify-backup.js';
+export { timeInName } from './time-in-name.js';

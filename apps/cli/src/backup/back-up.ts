@@ -1,6 +1,6 @@
 import { mkdir, stat } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
-import { type BackupManifest, createBackup, verifyBackup } from '#backup';
+import { type BackupManifest, createBackup, timeInName, verifyBackup } from '#backup';
 import { formatBytes } from '#model-store';
 import { readProductVersion } from '#platform/process';
 import { createArtifactStore } from '#storage';
@@ -48,8 +48,7 @@ async function fileOf(path: string): Promise<string> {
     (entry) => entry.isDirectory(),
     () => path.endsWith('/'),
   );
-  const time = new Date().toISOString().slice(0, 19).replaceAll(/[-:]/g, '');
-  const file = isFolder ? join(full, `sluice-${time}Z.tar.gz`) : full;
+  const file = isFolder ? join(full, `sluice-${timeInName()}.tar.gz`) : full;
   await mkdir(dirname(file), { recursive: true });
   return file;
 }

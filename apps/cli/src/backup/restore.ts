@@ -8,6 +8,7 @@ import {
   refuse,
   restoreBackup,
   type RestoreResult,
+  timeInName,
   verifyBackup,
 } from '#backup';
 import { createLedger, isConsistent, type VerifyReport } from '#billing';
@@ -152,7 +153,7 @@ class Restore {
 
   private async moveAside(path: string): Promise<void> {
     if (!existsSync(path)) return;
-    const aside = `${path}.replaced-${new Date().toISOString().slice(0, 19).replaceAll(/[-:]/g, '')}Z`;
+    const aside = `${path}.replaced-${timeInName()}`;
     await rename(path, aside);
     this.setAside.push(aside);
   }

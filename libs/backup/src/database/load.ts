@@ -1,6 +1,7 @@
 import pg from 'pg';
 import type { BackedUpTable, SequenceState } from '../manifest.js';
 import { refuse } from '../refusal.js';
+import { timeInName } from '../time-in-name.js';
 import { copyIn } from './copy.js';
 import { begin, connect, listTables } from './session.js';
 import { copyTarget } from './snapshot.js';
@@ -45,7 +46,7 @@ async function assertUnused(client: pg.Client): Promise<void> {
 async function setAside(client: pg.Client, queueSchema: string): Promise<string> {
   const { rows } = await client.query<{ schema: string }>('SELECT current_schema() AS schema');
   const schema = rows[0]?.schema ?? 'public';
-  const aside = `${schema}_replaced_${new Date().toISOString().slice(0, 19).replaceAll(/\D/g, '')}`;
+  const aside = `${schema}_replaced_${timeInName().replaceAll(/\D/g, '')}`;
   try {
     await client.query('BEGIN');
     await client.query(`DROP SCHEMA IF EXISTS ${pg.escapeIdentifier(queueSchema)} CASCADE`);

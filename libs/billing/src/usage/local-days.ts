@@ -19,12 +19,15 @@ const formats = new Map<string, Intl.DateTimeFormat>();
 
 /** Returns a function that tells the date in a zone, as `2026-11-21`. Throws a `RangeError` for an unknown zone. */
 export function dateIn(timeZone: string): (ms: number) => string {
-  const format =
-    formats.get(timeZone) ??
-    new Intl.DateTimeFormat('en-CA', { timeZone, year: 'numeric', month: '2-digit', day: '2-digit' });
+  const format = formats.get(timeZone) ?? rememberFormat(timeZone);
+  return (ms) => format.format(ms);
+}
+
+function rememberFormat(timeZone: string): Intl.DateTimeFormat {
+  const format = new Intl.DateTimeFormat('en-CA', { timeZone, year: 'numeric', month: '2-digit', day: '2-digit' });
   if (formats.size >= maxFormats) formats.clear();
   formats.set(timeZone, format);
-  return (ms) => format.format(ms);
+  return format;
 }
 
 /** True for names such as `Europe/Berlin`; offsets such as `+02:00` are no zones. */

@@ -1,3 +1,4 @@
+import { productOf } from '#common/values';
 import type { ByteSource } from '../byte-source.js';
 import { invalidFile, quoted } from '../invalid-file.js';
 import type { SafetensorsEntry } from '../safetensors/safetensors-header.js';
@@ -111,7 +112,7 @@ class Cursor {
     const [id, bytes] = [rest.getUint8(0), rest.getUint32(1, true)];
     const type = types[id];
     if (type === undefined) throw this.refuse(`its tensor ${quoted(name)} is of type ${id}, which is not known`);
-    const expected = shape.reduce((product, size) => product * size, type.bytes);
+    const expected = type.bytes * productOf(shape);
     if (expected !== bytes) {
       const sizesText = `[${shape.join(', ')}] of ${type.dtype} has ${expected}`;
       throw this.refuse(`its tensor ${quoted(name)} has ${bytes} bytes where ${sizesText}`);
