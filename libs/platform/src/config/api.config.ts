@@ -83,7 +83,7 @@ export class ApiConfig extends LimitsConfig {
   healthPort!: number;
 
   @BooleanVariable('SLUICE_API_PUBLIC_HEALTH', {
-    about: 'Whether `PORT` shows the `/health` routes and `/metrics` as well, to everybody who reaches it.',
+    about: 'Whether `PORT` shows `/health` and `/metrics` too, to everybody who reaches it.',
     default: false,
   })
   publicHealth!: boolean;
@@ -96,7 +96,7 @@ export class ApiConfig extends LimitsConfig {
   accessLog!: 'on' | 'off';
 
   @IntegerVariable('SLUICE_QUEUE_LIMIT', {
-    about: 'Jobs that may wait per model; beyond it the response is 503.',
+    about: 'Jobs that may wait per model; beyond it, 503.',
     default: 1_000,
     min: 1,
     max: 1_000_000,
@@ -105,8 +105,7 @@ export class ApiConfig extends LimitsConfig {
 
   @IntegerVariable('SLUICE_MODEL_WAIT_MS', {
     about:
-      'Time a new request waits for a model whose last worker is being replaced or loads it, in ms; then the response ' +
-      'is 503. 0: at once.',
+      'Time a new request waits for a model that is being loaded or whose last worker is being replaced; then 503.',
     default: 30_000,
     min: 0,
     max: 600_000,
@@ -114,9 +113,7 @@ export class ApiConfig extends LimitsConfig {
   modelWaitMs!: number;
 
   @IntegerVariable('SLUICE_MAX_WAIT_MS', {
-    about:
-      'Expected wait in the queue beyond which a request whose client waits gets 503, in ms; never more than half of its ' +
-      'deadline.',
+    about: 'Expected wait beyond which a request whose client waits gets 503; at most half of its deadline.',
     default: 300_000,
     min: 1_000,
     max: 7_200_000,
@@ -124,8 +121,7 @@ export class ApiConfig extends LimitsConfig {
   maxWaitMs!: number;
 
   @IntegerVariable('SLUICE_AFFINITY_MS', {
-    about:
-      'Time a chat waits for the worker that has its prefix cached before any free worker takes it, in ms; 0: off.',
+    about: 'Time a chat waits for the worker that has its prefix cached; 0: off.',
     default: 400,
     min: 0,
     max: 1_000,
@@ -133,16 +129,14 @@ export class ApiConfig extends LimitsConfig {
   affinityMs!: number;
 
   @ChoiceVariable('SLUICE_PREFIX_CACHE_SCOPE', {
-    about:
-      'Whose prompts share cached prefixes: those of one `account`, or all of the `installation`, whose accounts can ' +
-      'then find out what others sent.',
+    about: 'Who shares cached prefixes. With `installation`, accounts can find out what others sent.',
     default: 'account',
     choices: ['account', 'installation'],
   })
   prefixCacheScope!: 'account' | 'installation';
 
   @IntegerVariable('SLUICE_CHAT_DEADLINE_MS', {
-    about: 'Time a chat may take to its last token, waits for the stores included, in ms; then the response is 504.',
+    about: 'Time a chat may take to its last token, waits included; then 504.',
     default: 600_000,
     min: 100,
     max: 86_400_000,
@@ -150,8 +144,7 @@ export class ApiConfig extends LimitsConfig {
   chatDeadlineMs!: number;
 
   @IntegerVariable('SLUICE_ADAPTER_CACHE_MB', {
-    about:
-      'Memory for transcripts and other texts of input adapters, in MB. Each is kept for an hour for its own account; 0 keeps none.',
+    about: 'Memory for texts of input adapters, in MB; each stays for an hour, for its account.',
     default: 16,
     min: 0,
     max: 4_096,
@@ -159,7 +152,7 @@ export class ApiConfig extends LimitsConfig {
   adapterCacheMb!: number;
 
   @IntegerVariable('SLUICE_CHAT_WEB_MS', {
-    about: 'Time a chat waits for a web search, or for the pages that it reads, in ms; then it is answered without.',
+    about: 'Time a chat waits for a web search or for pages; then it is answered without.',
     default: 15_000,
     min: 100,
     max: 120_000,
@@ -167,7 +160,7 @@ export class ApiConfig extends LimitsConfig {
   chatWebMs!: number;
 
   @IntegerVariable('SLUICE_CHAT_WEB_TOKENS', {
-    about: 'Tokens of web sources that enter the prompt of a chat, roughly; at most about half of its context.',
+    about: 'Approximate tokens of web sources in the prompt of a chat; at most about half of its context.',
     default: 4_000,
     min: 100,
     max: 1_000_000,
@@ -175,8 +168,7 @@ export class ApiConfig extends LimitsConfig {
   chatWebTokens!: number;
 
   @IntegerVariable('SLUICE_MEDIA_DEADLINE_MS', {
-    about:
-      'Time an async audio or video job may take from admission to result, in ms; then it fails and costs nothing.',
+    about: 'Time an async audio or video job may take; then it fails, free of charge.',
     default: 7_200_000,
     min: 1_000,
     max: 43_200_000,
@@ -184,8 +176,7 @@ export class ApiConfig extends LimitsConfig {
   mediaDeadlineMs!: number;
 
   @IntegerVariable('SLUICE_STORE_TIMEOUT_MS', {
-    about:
-      'Time a request may spend on database and rate-limit calls until it is admitted, in ms; then the response is 503.',
+    about: 'Time a request may spend on database and rate-limit calls until admission; then 503.',
     default: 10_000,
     min: 500,
     max: 600_000,
@@ -193,7 +184,7 @@ export class ApiConfig extends LimitsConfig {
   storeTimeoutMs!: number;
 
   @IntegerVariable('SLUICE_KEEP_ALIVE_MS', {
-    about: 'Idle time after which a stream gets an SSE comment or a ping, in ms.',
+    about: 'Idle time after which a stream gets an SSE comment or a ping.',
     default: 5_000,
     min: 50,
     max: 300_000,
@@ -201,7 +192,7 @@ export class ApiConfig extends LimitsConfig {
   keepAliveMs!: number;
 
   @IntegerVariable('SLUICE_STALLED_MS', {
-    about: 'Time a client may read nothing from a stream before it is disconnected and its job cancelled, in ms.',
+    about: 'Time a client may read nothing from a stream; then its job is cancelled.',
     default: 60_000,
     min: 100,
     max: 3_600_000,
@@ -210,8 +201,7 @@ export class ApiConfig extends LimitsConfig {
 
   @IntegerVariable('SLUICE_BODY_MEMORY_MB', {
     about:
-      'Bodies of requests in progress that the api may hold, in MB; beyond it the response is 503. ' +
-      'One API key may hold half of it, one address three quarters; beyond that the response is 429.',
+      'Bodies of requests that the api may hold, in MB; beyond it, 503. A key may hold half, an address three quarters; beyond that, 429.',
     default: 192,
     min: 160,
     max: 65_536,
@@ -219,15 +209,14 @@ export class ApiConfig extends LimitsConfig {
   bodyMemoryMb!: number;
 
   @ListVariable('SLUICE_CORS_ORIGINS', {
-    about: 'Origins whose scripts may call the api; default: none.',
+    about: 'Origins whose scripts may call the api.',
     default: '',
   })
   corsOrigins!: string[];
 
   @TextVariable('SLUICE_REGION_HEADER', {
     about:
-      'Header in which a proxy sends the caller’s two-letter country, for `regionRestrictions` of models; ' +
-      'default: none, and no region is refused.',
+      'Header in which a proxy sends the caller’s two-letter country, for `regionRestrictions`; without it, none is refused.',
     optional: true,
     pattern: /^[A-Za-z0-9-]{1,64}$/,
     expected: 'the name of a header: letters, digits and -',
@@ -235,15 +224,14 @@ export class ApiConfig extends LimitsConfig {
   regionHeader?: string;
 
   @BooleanVariable('SLUICE_BETA_MODELS', {
-    about: 'Whether every account may use models in closed beta (`beta`); `npm start` sets it to true.',
+    about: 'Whether every account may use models in closed beta; `npm start` sets it to true.',
     default: false,
   })
   betaModels!: boolean;
 
   @ListVariable('SLUICE_COMPATIBLE_NAMES', {
     about:
-      'Names that mean the default model of a kind, such as `my-chat=text` or `my-*=text`; `hosted`: those that clients ' +
-      'have as their defaults; `none`: no name.',
+      'Names that mean the default model of a kind, such as `my-chat=text` or `my-*=text`; `hosted`: the default names of common clients.',
     default: 'hosted',
     expected: '`hosted`, `none`, or names with a kind, separated by commas',
   })
@@ -251,16 +239,14 @@ export class ApiConfig extends LimitsConfig {
 
   @TextVariable('SLUICE_SYSTEM_PROMPT_FILE', {
     about:
-      'System prompt of models that follow instructions, read again when it changes; default: ' +
-      '`models/system-prompt.txt`. An empty file: none.',
+      'System prompt of models that follow instructions, read again when it changes; an empty file: none. Default: `models/system-prompt.txt`.',
     optional: true,
     expected: 'a path',
   })
   systemPromptFile?: string;
 
   @TextVariable('SLUICE_CONTENT_POLICY_FILE', {
-    about:
-      'Operator’s policy for the texts of requests (docs/operate/moderation.md), read again when it changes; default: none.',
+    about: 'Operator’s policy for texts (docs/operate/moderation.md), read again when it changes.',
     optional: true,
     expected: 'a path',
   })
@@ -270,13 +256,13 @@ export class ApiConfig extends LimitsConfig {
   ffmpeg!: string;
 
   @ListVariable('SLUICE_EGRESS_NETWORKS', {
-    about: 'Private networks that URLs in requests may lead to, such as `10.1.0.0/16`; default: none.',
+    about: 'Private networks that URLs in requests may lead to, such as `10.1.0.0/16`.',
     default: '',
   })
   egressNetworks!: string[];
 
   @TextVariable('SLUICE_AUGMENT_PRICE_USD', {
-    about: 'USD that `POST /augment/scrape` and `POST /augment/text-parser` cost per successful request.',
+    about: 'USD per successful `POST /augment/scrape` or `POST /augment/text-parser`.',
     default: '0.01',
     pattern: /^\d{1,4}(\.\d{1,9})?$/,
     expected: 'an amount of USD such as 0.01; 0 makes them free',
@@ -284,7 +270,7 @@ export class ApiConfig extends LimitsConfig {
   augmentPriceUsd!: string;
 
   @BooleanVariable('SLUICE_PAGE_ROBOTS', {
-    about: 'Whether pages are read only where the robots.txt of their site allows it (agent `sluice`).',
+    about: 'Whether pages are read only if their robots.txt allows it (agent `sluice`).',
     default: true,
   })
   pageRobots!: boolean;
@@ -333,7 +319,7 @@ export class ApiConfig extends LimitsConfig {
   }
 
   @TextVariable('SLUICE_RPC_CREDIT_PRICE_USD', {
-    about: 'USD per credit of `POST /crypto/rpc/{network}`.',
+    about: 'USD per RPC credit.',
     default: '0.0000007',
     pattern: /^\d{1,4}(\.\d{1,9})?$/,
     expected: 'an amount of USD with nine decimals at most; 0 makes it free',
@@ -341,7 +327,7 @@ export class ApiConfig extends LimitsConfig {
   rpcCreditPriceUsd!: string;
 
   @IntegerVariable('SLUICE_RPC_DAILY_CREDITS', {
-    about: 'Credits of `POST /crypto/rpc/{network}` that an account may use in 24 hours.',
+    about: 'RPC credits of an account in 24 hours.',
     default: 10_000_000,
     min: 0,
     max: 1_000_000_000_000,
@@ -349,7 +335,7 @@ export class ApiConfig extends LimitsConfig {
   rpcDailyCredits!: number;
 
   @IntegerVariable('SLUICE_RPC_CONCURRENT', {
-    about: 'Requests to `POST /crypto/rpc/{network}` that run at once for an account; others wait up to 5 s.',
+    about: 'RPC requests of an account that run at once; others wait up to 5 s.',
     default: 1,
     min: 1,
     max: 1_000,
@@ -406,8 +392,7 @@ export class ApiConfig extends LimitsConfig {
   }
 
   @TextVariable('SLUICE_PUBLIC_URL', {
-    about:
-      'Public address of the api, with the path of a proxy if there is one; for download links. Default: the host of the request.',
+    about: 'Public address of the api, with the path of its proxy; default: the host of the request.',
     optional: true,
     pattern: /^https?:\/\/[^/?#]+(?:\/[^/?#]+)*$/,
     expected:
@@ -416,7 +401,7 @@ export class ApiConfig extends LimitsConfig {
   publicUrl?: string;
 
   @TextVariable('SLUICE_DOCS_URL', {
-    about: 'Address at which the folder `docs` is published; the console links runbooks there.',
+    about: 'Address of the published folder `docs`, to which the console links.',
     optional: true,
     pattern: /^https?:\/\/[^\s?#]+$/,
     expected: 'an http or https address such as https://docs.example.org/sluice',
@@ -424,8 +409,7 @@ export class ApiConfig extends LimitsConfig {
   docsUrl?: string;
 
   @IntegerVariable('SLUICE_STORED_RESPONSES_MS', {
-    about:
-      'Time that responses without `store: false` are stored, encrypted, for `previous_response_id`, in ms; 0: none is. `npm start`: an hour.',
+    about: 'Time that responses are stored, encrypted, for `previous_response_id`; 0: not. `npm start`: an hour.',
     default: 0,
     min: 0,
     max: 2_592_000_000,
@@ -433,8 +417,7 @@ export class ApiConfig extends LimitsConfig {
   storedResponsesMs!: number;
 
   @IntegerVariable('SLUICE_TEE_SIGNATURES_MS', {
-    about:
-      'Time that signatures of model hosts are kept for `GET /tee/signature`, in ms; they hold hashes and no content.',
+    about: 'Time that signatures are kept for `GET /tee/signature`; they hold hashes and no content.',
     default: 86_400_000,
     min: 60_000,
     max: 2_592_000_000,
@@ -443,8 +426,7 @@ export class ApiConfig extends LimitsConfig {
 
   @TextVariable('SLUICE_TEE_HEADER_PREFIX', {
     about:
-      'A further prefix of the request headers of encrypted chats, as clients of other services send it, such as ' +
-      '`X-Vendor-TEE-`; default: `X-Service-TEE-` only (docs/guides/e2ee.md).',
+      'Further prefix of the headers of encrypted chats, such as `X-Vendor-TEE-`, besides `X-Service-TEE-` (docs/guides/e2ee.md).',
     optional: true,
     pattern: /^[A-Za-z][A-Za-z0-9-]{0,61}-$/,
     expected: 'the beginning of a header: letters, digits and -, with - at its end',
@@ -472,7 +454,7 @@ export class ApiConfig extends LimitsConfig {
   stakeAllowListText?: string;
 
   @IntegerVariable('SLUICE_SHUTDOWN_GRACE_MS', {
-    about: 'Time open responses may take after a stop signal, in ms.',
+    about: 'Time open responses may take after a stop signal.',
     default: 25_000,
     min: 0,
     max: 3_600_000,

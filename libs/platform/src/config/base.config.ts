@@ -27,7 +27,7 @@ export class BaseConfig extends TracingConfig {
   homePath?: string;
 
   @TextVariable('SLUICE_NAMESPACE', {
-    about: 'Prefix of queue keys, channels and schemas; lets two installations share a server.',
+    about: 'Prefix of queue keys, channels and schemas, so that installations can share a server.',
     default: 'sluice',
     pattern: /^[a-z][a-z0-9_]{0,29}$/,
     expected: 'lower-case letters, digits and _, 30 at most, a letter first',
@@ -35,7 +35,7 @@ export class BaseConfig extends TracingConfig {
   namespace!: string;
 
   @TextVariable('SLUICE_INSTALLATION', {
-    about: 'Name of the installation in its metrics, where one Prometheus has several; default: `SLUICE_NAMESPACE`.',
+    about: 'Name of the installation in metrics; default: `SLUICE_NAMESPACE`.',
     optional: true,
     pattern: /^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/,
     expected: 'letters, digits, `.`, `_` and `-`, 63 at most',
@@ -69,7 +69,7 @@ export class StorageConfig extends BaseConfig {
   storageUrl?: string;
 
   @IntegerVariable('SLUICE_STORAGE_LIFETIME_MS', {
-    about: 'Lifetime of media inputs and results, in ms.',
+    about: 'Lifetime of media inputs and results.',
     default: 86_400_000,
     min: 1_000,
     max: 31_536_000_000,
@@ -107,7 +107,7 @@ export class StorageConfig extends BaseConfig {
   s3SecretAccessKey?: string;
 
   @BooleanVariable('SLUICE_S3_PATH_STYLE', {
-    about: 'Put the bucket in the path instead of the host name; most self-hosted servers need it.',
+    about: 'Bucket in the path, not the host name; most self-hosted servers need it.',
     default: false,
   })
   s3PathStyle!: boolean;
@@ -161,7 +161,7 @@ export class DatabaseConfig extends QueueConfig {
   databaseUrl!: string;
 
   @TextVariable('SLUICE_SECRET_KEY', {
-    about: 'Encrypts payloads of open jobs in the database; the same for api and ops.',
+    about: 'Encrypts payloads of open jobs; the same for api and ops.',
     pattern: /^[0-9a-f]{64}$/i,
     expected: '64 hex digits (32 bytes), as `openssl rand -hex 32` prints them',
     secret: true,
@@ -173,8 +173,7 @@ export class DatabaseConfig extends QueueConfig {
 
   @BooleanVariable('SLUICE_FAIR_QUEUE', {
     about:
-      'Whether the waiting jobs of a model run in turns of their accounts, instead of in the order of their arrival; the ' +
-      'same for api and ops.',
+      'Whether waiting jobs run in turns of their accounts instead of in order of arrival; the same for api and ops.',
     default: true,
   })
   fairQueue!: boolean;

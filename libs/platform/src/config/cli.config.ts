@@ -62,8 +62,7 @@ export class CliConfig extends StorageConfig {
 
   @TextVariable('SLUICE_POOLS', {
     about:
-      'Pools whose workers have users of their own, and the models whose jobs they may read. `sluice migrate` creates or ' +
-      'refreshes these users of the queue, `sluice pools credentials` prints what the workers need.',
+      'Pools whose workers have queue users of their own, and the models whose jobs they may read. `sluice migrate` creates the users, `sluice pools credentials` prints what workers need.',
     optional: true,
     pattern: poolList,
     expected: 'pools and their models, such as text=tinyllama-1.1b-chat,stories-15m;speech=kokoro-82m',
@@ -72,8 +71,7 @@ export class CliConfig extends StorageConfig {
 
   @BooleanVariable('SLUICE_PINNED_MODELS_ONLY', {
     about:
-      'Whether pulls refuse models with a source whose content nothing pins: no sha256 of each file, no integrity, ' +
-      'no commit. `sluice models list` shows them as unverified.',
+      'Whether pulls refuse models whose files no sha256, integrity or commit pins; `sluice models list` calls them unverified.',
     default: false,
   })
   pinnedModelsOnly!: boolean;
@@ -133,8 +131,7 @@ export class CliConfig extends StorageConfig {
 
   @TextVariable('SLUICE_SECRET_KEY', {
     about:
-      'Encrypts payloads of open jobs in the database; `sluice jobs cancel` needs that of api and ops. Default: generated ' +
-      'into `secret.key` in the data folder by `npm start`.',
+      'Encrypts payloads of open jobs; `sluice jobs cancel` needs that of api and ops. Default: `secret.key` in the data folder.',
     optional: true,
     pattern: /^[0-9a-f]{64}$/i,
     expected: '64 hex digits (32 bytes), as `openssl rand -hex 32` prints them',

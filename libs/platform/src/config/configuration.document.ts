@@ -18,17 +18,17 @@ const apps: [name: string, title: string, configClass: new () => object][] = [
 
 const introduction = `# Configuration
 
-All settings are environment variables. Each process validates its own at start and exits with code 1 if any is invalid; the
-message names every invalid variable and what is expected. An empty variable counts as not set.
+All settings are environment variables. Each process validates its own at start; if any is invalid, it names all of them with
+what is expected, and exits with code 1. An empty variable counts as not set. Lists are separated by commas, and variables
+in \`_MS\` are milliseconds.
 
-Secrets can be read from files: \`DATABASE_URL_FILE=/run/secrets/database-url\` sets \`DATABASE_URL\` to the contents of that
-file, without the trailing newline. The same works for ${otherSecrets()}. Setting both forms is an error.
+Secrets can be read from files: \`DATABASE_URL_FILE=/run/secrets/database-url\`. The same works for ${otherSecrets()}.
+Setting both forms is an error.
 
-\`npm start\` passes its environment to its children, except that the worker never gets \`DATABASE_URL\`. The first table lists
-the variables that several processes read (\`cli\` is the \`sluice\` command line, \`doctor\` its command \`sluice doctor --stores\`), the others those of one process.
-
-This page is generated from the config classes in \`libs/platform/src/config\`
-(\`npx vitest run libs/platform/src/config -u\` writes it).
+\`npm start\` passes its environment to its children, except that the worker never gets \`DATABASE_URL\`. Each table names
+the processes that read its variables (\`cli\` is the \`sluice\` command line, \`doctor\` its command
+\`sluice doctor --stores\`), their values and **defaults**.
+\`npx vitest run libs/platform/src/config -u\` writes this page.
 `;
 
 /** All but that of the example. */
@@ -50,17 +50,17 @@ export function configurationDocument(): string {
       readers.set(keyOf(variable), { variable, processes: [...entry.processes, title] });
     }
   const entries = [...readers.values()].sort((a, b) => a.variable.name.localeCompare(b.variable.name, 'en'));
-  const shared = entries.filter(({ processes }) => processes.length > 1);
-  const own = (title: string) => entries.filter(({ processes }) => processes.length === 1 && processes[0] === title);
-  const sections = apps
-    .map(([, title]) => ({ title, rows: own(title).map(({ variable }) => cellsOf(variable)) }))
-    .filter(({ rows }) => rows.length > 0)
-    .map(({ title, rows }) => section(title, ['Variable'], rows));
-  return [
-    introduction,
-    section('Several processes', ['Variable', 'Read by'], shared.map(sharedCells)),
-    ...sections,
-  ].join('\n');
+  const titles = new Set(
+    entries.toSorted((a, b) => b.processes.length - a.processes.length).map(({ processes }) => titleOf(processes)),
+  );
+  const sections = [...titles].map((title) => {
+    const own = entries.filter(({ processes }) => titleOf(processes) === title);
+    return section(
+      title,
+      own.map(({ variable }) => cellsOf(variable)),
+    );
+  });
+  return [introduction, ...sections].join('\n');
 }
 
 /** Equal for variables that a reader needs to see only once. */
@@ -68,20 +68,34 @@ function keyOf({ name, expected, defaultText, required, about }: VariableDescrip
   return JSON.stringify([name, expected, defaultText, required, about]);
 }
 
-function sharedCells({ variable, processes }: { variable: VariableDescription; processes: string[] }): string[] {
-  const [name = '', ...rest] = cellsOf(variable);
-  return [name, processes.length === apps.length ? 'all' : processes.join(', '), ...rest];
+function titleOf(processes: readonly string[]): string {
+  return processes.length === apps.length ? 'All processes' : processes.join(', ');
 }
 
-function section(title: string, firstColumns: string[], rows: string[][]): string {
-  const columns = [...firstColumns, 'Expected', 'Default', 'Description'];
-  const lines = [columns, columns.map(() => '---'), ...rows].map((cells) => `| ${cells.join(' | ')} |`);
+function section(title: string, rows: string[][]): string {
+  const lines = [['Variable', 'Value', 'Description'], ['---', '---', '---'], ...rows].map(
+    (cells) => `| ${cells.join(' | ')} |`,
+  );
   return [`## ${title}`, '', ...lines, ''].join('\n');
 }
 
+/** Shorter forms of expected values, for cells of the table. */
+const shortForms: readonly [RegExp, string][] = [
+  [/^a whole number from (\d+)/, '$1'],
+  [/^true or false$/, 'boolean'],
+  [/^one of /, ''],
+  [/^words separated by commas,?/, 'list'],
+  [/,? separated by commas/, ''],
+  [/^an http or https URL$/, 'URL'],
+  [/^an? (?=[a-zA-Z])/, ''],
+  [/^URL such as /, ''],
+  [/^(host name) or address$/, '$1'],
+];
+
 function cellsOf(variable: VariableDescription): string[] {
-  const standard = variable.required ? '**required**' : !variable.defaultText ? '' : `\`${variable.defaultText}\``;
-  const expected = variable.expected.replace(/^a whole number from (\d+)/, '$1');
-  const cells = [`\`${variable.name}\``, expected, standard, variable.about];
-  return cells.map((cell) => cell.replaceAll('|', '\\|'));
+  let value = variable.expected;
+  for (const [long, short] of shortForms) value = value.replace(long, short);
+  if (variable.required) value += '; **required**';
+  else if (variable.defaultText) value += `; **\`${variable.defaultText}\`**`;
+  return [`\`${variable.name}\``, value, variable.about].map((cell) => cell.replaceAll('|', '\\|'));
 }

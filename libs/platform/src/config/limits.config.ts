@@ -26,13 +26,13 @@ class IsProxyList implements ValidatorConstraintInterface {
 /** Rate limits that the API applies (docs/guides/rate-limits.md). Model limits come from a table. */
 export class LimitsConfig extends DatabaseConfig {
   @BooleanVariable('SLUICE_RATE_LIMITS', {
-    about: 'Enforce rate limits and the block after failures; false only where all callers are trusted.',
+    about: 'Enforces rate limits and the block after failures; false only where all callers are trusted.',
     default: true,
   })
   rateLimits!: boolean;
 
   @IntegerVariable('SLUICE_PLAIN_RPM', {
-    about: 'Requests per minute of one account that run no model, such as listing models or keys.',
+    about: 'Requests per minute of one account that run no model.',
     default: 1_000,
     min: 0,
     max: maxRequests,
@@ -40,7 +40,7 @@ export class LimitsConfig extends DatabaseConfig {
   plainRequestsPerMinute!: number;
 
   @IntegerVariable('SLUICE_KEY_RPM', {
-    about: 'Requests per minute of one API key, over all models; default: no limit.',
+    about: 'Requests per minute of one API key.',
     optional: true,
     min: 0,
     max: maxRequests,
@@ -48,7 +48,7 @@ export class LimitsConfig extends DatabaseConfig {
   keyRequestsPerMinute?: number;
 
   @IntegerVariable('SLUICE_KEY_TPM', {
-    about: 'Tokens per minute of one API key, over all text models; default: no limit.',
+    about: 'Tokens per minute of one API key, over all text models.',
     optional: true,
     min: 0,
     max: maxTokens,
@@ -56,7 +56,7 @@ export class LimitsConfig extends DatabaseConfig {
   keyTokensPerMinute?: number;
 
   @IntegerVariable('SLUICE_GLOBAL_RPM', {
-    about: 'Requests per minute of the whole installation; default: no limit.',
+    about: 'Requests per minute of the installation.',
     optional: true,
     min: 0,
     max: maxRequests,
@@ -64,7 +64,7 @@ export class LimitsConfig extends DatabaseConfig {
   globalRequestsPerMinute?: number;
 
   @IntegerVariable('SLUICE_GLOBAL_TPM', {
-    about: 'Tokens per minute of the whole installation; default: no limit.',
+    about: 'Tokens per minute of the installation.',
     optional: true,
     min: 0,
     max: maxTokens,
@@ -72,8 +72,7 @@ export class LimitsConfig extends DatabaseConfig {
   globalTokensPerMinute?: number;
 
   @IntegerVariable('SLUICE_ACCOUNT_CONCURRENT', {
-    about:
-      'Requests that run a model which one account may have open at once; accounts of the tier `partner` five times as many.',
+    about: 'Requests that run a model and are open at once, per account; five times as many for the tier `partner`.',
     default: 200,
     min: 0,
     max: maxConcurrent,
@@ -81,7 +80,7 @@ export class LimitsConfig extends DatabaseConfig {
   accountConcurrent!: number;
 
   @IntegerVariable('SLUICE_KEY_CONCURRENT', {
-    about: 'The same of one API key; default: no limit of its own.',
+    about: 'Requests that run a model and are open at once, per API key.',
     optional: true,
     min: 0,
     max: maxConcurrent,
@@ -89,7 +88,7 @@ export class LimitsConfig extends DatabaseConfig {
   keyConcurrent?: number;
 
   @IntegerVariable('SLUICE_ABUSE_FAILURES', {
-    about: 'Failed requests a caller may make within the window; the next one blocks it. 0: no block.',
+    about: 'Failed requests within the window before a caller is blocked; 0: no block.',
     default: 20,
     min: 0,
     max: 1_000_000,
@@ -97,16 +96,14 @@ export class LimitsConfig extends DatabaseConfig {
   abuseFailures!: number;
 
   @ChoiceVariable('SLUICE_ABUSE_COUNT', {
-    about:
-      'Which responses count as failures: `caller` those of the status 400 to 499, `all` also those that the service itself ' +
-      'is to blame for, 500 and above.',
+    about: 'Statuses that count as failures: `caller` 400 to 499, `all` 500 and above too.',
     choices: ['caller', 'all'],
     default: 'caller',
   })
   abuseCount!: 'caller' | 'all';
 
   @IntegerVariable('SLUICE_ABUSE_WINDOW_MS', {
-    about: 'Window of the failure count, in ms.',
+    about: 'Window of the failure count.',
     default: 30_000,
     min: 1_000,
     max: tenMinutesMs,
@@ -114,7 +111,7 @@ export class LimitsConfig extends DatabaseConfig {
   abuseWindowMs!: number;
 
   @IntegerVariable('SLUICE_ABUSE_BLOCK_MS', {
-    about: 'Duration of a block after failures, in ms.',
+    about: 'Duration of a block after failures.',
     default: 30_000,
     min: 100,
     max: tenMinutesMs,
@@ -122,9 +119,7 @@ export class LimitsConfig extends DatabaseConfig {
   abuseBlockMs!: number;
 
   @ListVariable('SLUICE_TRUSTED_PROXIES', {
-    about:
-      'Addresses or networks (`10.0.0.0/8`) of proxies whose `x-forwarded-for` is trusted; ' +
-      'default: none, and the caller is the peer of the connection.',
+    about: 'Proxies whose `x-forwarded-for` is trusted; without it, the caller is the peer of the connection.',
     default: '',
     expected: 'addresses or networks such as 10.0.0.0/8, none of them /0, separated by commas',
   })

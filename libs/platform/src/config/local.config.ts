@@ -37,9 +37,7 @@ export class LocalConfig extends CliConfig {
   port!: number;
 
   @TextVariable('SLUICE_POSTGRES_LISTEN', {
-    about:
-      'Address of this machine and port at which workers of pools on other machines reach its own PostgreSQL; default: ' +
-      'only this machine does.',
+    about: 'Address and port at which workers on other machines reach the embedded PostgreSQL.',
     optional: true,
     pattern: /^[A-Za-z0-9.-]{1,255}:[1-9]\d{0,4}$/,
     expected: 'an address and a port, such as 10.0.0.1:5433',

@@ -50,7 +50,7 @@ export class OpsConfig extends DatabaseConfig {
   port!: number;
 
   @IntegerVariable('SLUICE_SWEEP_INTERVAL_MS', {
-    about: 'Interval of the sweeps, in ms.',
+    about: 'Interval of the sweeps.',
     default: 3_000,
     min: 50,
     max: oneDayMs,
@@ -58,7 +58,7 @@ export class OpsConfig extends DatabaseConfig {
   sweepIntervalMs!: number;
 
   @IntegerVariable('SLUICE_LOST_AFTER_MS', {
-    about: 'Age at which a queued job is looked up in the queue, and re-enqueued if missing, in ms.',
+    about: 'Age at which a queued job is re-enqueued if the queue lacks it.',
     default: 15_000,
     min: 100,
     max: oneDayMs,
@@ -67,8 +67,7 @@ export class OpsConfig extends DatabaseConfig {
 
   @IntegerVariable('SLUICE_JOB_RETENTION_DAYS', {
     about:
-      'Days after which closed jobs, their results and their reservations are deleted; 0: never. Charges stay in the ' +
-      'ledger. Media jobs stay for at least the lifetime of their results.',
+      'Days until closed jobs, results and reservations are deleted; 0: never. Charges stay in the ledger, media jobs at least as long as their results.',
     default: 90,
     min: 0,
     max: 3_650,
@@ -76,7 +75,7 @@ export class OpsConfig extends DatabaseConfig {
   jobRetentionDays!: number;
 
   @IntegerVariable('SLUICE_LEDGER_VERIFY_MS', {
-    about: 'Interval of ledger verification for the metrics, in ms; 0: off. Each verification reads every entry once.',
+    about: 'Interval of ledger verification; 0: off. Each reads every entry once.',
     default: 900_000,
     min: 0,
     max: oneDayMs,
@@ -85,14 +84,13 @@ export class OpsConfig extends DatabaseConfig {
 
   @BooleanVariable('SLUICE_MODEL_INSTALLS', {
     about:
-      'Whether ops installs the models that operators ask for in the console or by the Admin API. Its SLUICE_HOME must be ' +
-      'writable, and the workers must read the same `models` folder. `npm start` turns it on.',
+      'Whether ops installs models for the console and the Admin API. Its SLUICE_HOME must be writable, with a `models` folder that workers share. `npm start` turns it on.',
     default: false,
   })
   modelInstalls!: boolean;
 
   @TextVariable('SLUICE_IMPORT_FOLDER', {
-    about: 'Folder below which models installed that way may name files; default: `import` in SLUICE_HOME.',
+    about: 'Folder of files that models installed by the console may name; default: `import` in SLUICE_HOME.',
     optional: true,
     expected: 'a path',
   })
@@ -116,7 +114,7 @@ export class OpsConfig extends DatabaseConfig {
   stakeDiem!: string;
 
   @IntegerVariable('SLUICE_STAKE_REFRESH_MS', {
-    about: 'Time after which the stake of a wallet is read again, in ms; without a stake, a day.',
+    about: 'Time until the stake of a wallet is read again; without a stake, a day.',
     default: 600_000,
     min: 1_000,
     max: oneDayMs,

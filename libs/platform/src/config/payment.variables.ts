@@ -89,8 +89,7 @@ const httpUrl = { pattern: /^https?:\/\/.+/, expected: 'an http or https URL' };
 
 export const PaymentEvmAddress = (): PropertyDecorator =>
   TextVariable('SLUICE_PAYMENT_EVM_ADDRESS', {
-    about:
-      'Address that USDC of top-ups is paid to on the EVM chain (docs/guides/wallets.md), used for nothing else; default: none.',
+    about: 'Address for USDC of EVM top-ups (docs/guides/wallets.md), used for nothing else.',
     optional: true,
     ...evmAddress,
   });
@@ -128,8 +127,7 @@ export const PaymentEvmAssetVersion = (): PropertyDecorator =>
 
 export const PaymentSolanaAddress = (): PropertyDecorator =>
   TextVariable('SLUICE_PAYMENT_SOLANA_ADDRESS', {
-    about:
-      'Wallet that USDC of top-ups is paid to on Solana, whose token account must exist, used for nothing else; default: none.',
+    about: 'Wallet for USDC of Solana top-ups, with an existing token account, used for nothing else.',
     optional: true,
     ...solanaAddress,
   });
@@ -170,7 +168,7 @@ export const PaymentMaxUsd = (): PropertyDecorator =>
 
 export const PaymentEvmRpcUrl = (): PropertyDecorator =>
   TextVariable('SLUICE_PAYMENT_EVM_RPC_URL', {
-    about: 'Node of the EVM chain that is asked what became of payments.',
+    about: 'Node that tells what became of EVM payments.',
     optional: true,
     ...httpUrl,
     secret: true,
@@ -178,7 +176,7 @@ export const PaymentEvmRpcUrl = (): PropertyDecorator =>
 
 export const PaymentSolanaRpcUrl = (): PropertyDecorator =>
   TextVariable('SLUICE_PAYMENT_SOLANA_RPC_URL', {
-    about: 'Node of the Solana cluster that is asked what became of payments.',
+    about: 'Node that tells what became of Solana payments.',
     optional: true,
     ...httpUrl,
     secret: true,
@@ -186,7 +184,7 @@ export const PaymentSolanaRpcUrl = (): PropertyDecorator =>
 
 export const PaymentEvmFeePayerKey = (): PropertyDecorator =>
   TextVariable('SLUICE_PAYMENT_EVM_FEE_PAYER_KEY', {
-    about: 'Private key of the wallet that sends EVM top-ups and pays their gas; default: the facilitator by URL does.',
+    about: 'Private key of the wallet that sends EVM top-ups and pays their gas, instead of the facilitator.',
     optional: true,
     pattern: /^(0x)?[0-9a-fA-F]{64}$/,
     expected: '64 hex digits',
@@ -195,8 +193,7 @@ export const PaymentEvmFeePayerKey = (): PropertyDecorator =>
 
 export const PaymentSolanaFeePayerKey = (): PropertyDecorator =>
   TextVariable('SLUICE_PAYMENT_SOLANA_FEE_PAYER_KEY', {
-    about:
-      'Private key of the wallet that sends Solana top-ups and pays their fees; default: the facilitator by URL does.',
+    about: 'Private key of the wallet that sends Solana top-ups and pays their fees, instead of the facilitator.',
     optional: true,
     pattern: /^[1-9A-HJ-NP-Za-km-z]{80,90}$/,
     expected: 'the 64 bytes of a key pair in base58',
@@ -220,8 +217,7 @@ export const PaymentSolanaCommitment = (): PropertyDecorator =>
 
 export const PaymentFacilitatorUrl = (): PropertyDecorator =>
   TextVariable('SLUICE_PAYMENT_FACILITATOR_URL', {
-    about:
-      'Facilitator (x402, version 2) that verifies and settles on networks without a fee payer key; default: none.',
+    about: 'Facilitator (x402, version 2) for networks without a fee payer key.',
     optional: true,
     ...httpUrl,
   });

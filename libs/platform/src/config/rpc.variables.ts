@@ -51,7 +51,7 @@ export interface RpcUpstreamSettings {
 export interface RpcSettings {
   upstreams: RpcUpstreamSettings[];
   timeoutMs: number;
-  /** A read that takes longer is asked of the next node, too, in ms; 0: never. */
+  /** A read that takes longer, in ms, is asked of the next node, too; 0: never. */
   hedgeMs: number;
 }
 
@@ -65,9 +65,8 @@ export interface RpcVariables {
 export const RpcUpstreams = (): PropertyDecorator =>
   TextVariable('SLUICE_RPC_UPSTREAMS', {
     about:
-      'Nodes behind `POST /crypto/rpc/{network}` (docs/guides/crypto-rpc.md), such as `base-mainnet=https://node.example.org/key`, ' +
-      'separated by spaces or line breaks and asked in their order; `#archive` behind a URL marks a node with old states; ' +
-      'default: none.',
+      'Nodes of crypto RPC (docs/guides/crypto-rpc.md) in their order, such as `base-mainnet=https://node.example.org/key`; ' +
+      '`#archive` behind a URL marks a node with old states.',
     optional: true,
     secret: true,
     expected: 'a URL by network, separated by spaces or line breaks',
@@ -75,7 +74,7 @@ export const RpcUpstreams = (): PropertyDecorator =>
 
 export const RpcTimeout = (): PropertyDecorator =>
   IntegerVariable('SLUICE_RPC_TIMEOUT_MS', {
-    about: 'Time a node may take for a request of `POST /crypto/rpc/{network}`, in ms; then a read asks the next one.',
+    about: 'Time a node may take for a request; then a read asks the next one.',
     default: 15_000,
     min: 100,
     max: 20_000,
@@ -83,9 +82,7 @@ export const RpcTimeout = (): PropertyDecorator =>
 
 export const RpcHedge = (): PropertyDecorator =>
   IntegerVariable('SLUICE_RPC_HEDGE_MS', {
-    about:
-      'Time after which a read of `POST /crypto/rpc/{network}` is asked of a second node, too, in ms; the first answer ' +
-      'counts. 0: never.',
+    about: 'Time after which an RPC read is asked of a second node, too; the first answer counts. 0: never.',
     default: 0,
     min: 0,
     max: 20_000,

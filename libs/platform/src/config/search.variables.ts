@@ -42,14 +42,14 @@ export interface SearchVariables {
 
 export const ProvidersOfSearch = (): PropertyDecorator =>
   ListVariable('SLUICE_SEARCH_PROVIDERS', {
-    about: 'Web search providers, in the order in which they are asked; default: none, and search is off.',
+    about: 'Web search providers in their order; without any, search is off.',
     choices: searchProviderNames,
     default: '',
   });
 
 export const SearxngUrl = (): PropertyDecorator =>
   TextVariable('SLUICE_SEARXNG_URL', {
-    about: 'Address of a SearXNG server, for the search provider `searxng`; its `search.formats` must include `json`.',
+    about: 'SearXNG server; its `search.formats` must include `json`.',
     optional: true,
     pattern: /^https?:\/\/[^?#]+$/,
     expected: 'an http or https URL such as http://searxng:8080',
@@ -64,14 +64,14 @@ export const SerperKey = (): PropertyDecorator => keyOf(needs.serper.variable, '
 
 export const SearchPrices = (): PropertyDecorator =>
   ListVariable('SLUICE_SEARCH_PRICES', {
-    about: 'USD that a search costs its caller, by provider, such as `brave=0.01,searxng=0`; default: 0.01 each.',
+    about: 'USD per search, by provider; default: 0.01 each.',
     default: '',
     expected: `a price by provider (${searchProviderNames.join(', ')}) such as brave=0.01, separated by commas`,
   });
 
 export const SearchTimeout = (): PropertyDecorator =>
   IntegerVariable('SLUICE_SEARCH_TIMEOUT_MS', {
-    about: 'Time a search provider may take, in ms; then the next one is asked.',
+    about: 'Time a search provider may take before the next one is asked.',
     default: 8_000,
     min: 100,
     max: 60_000,
@@ -79,8 +79,7 @@ export const SearchTimeout = (): PropertyDecorator =>
 
 export const SearchCache = (): PropertyDecorator =>
   IntegerVariable('SLUICE_SEARCH_CACHE_MS', {
-    about:
-      'Time that search results are stored, encrypted, for repeated searches of the same account, in ms; 0: none is.',
+    about: 'Time that search results are stored, encrypted, for the same account; 0: not.',
     default: 600_000,
     min: 0,
     max: 604_800_000,

@@ -26,7 +26,7 @@ export function ApiPortVariable(): PropertyDecorator {
 export function FfmpegVariable(): PropertyDecorator {
   return TextVariable('SLUICE_FFMPEG', {
     about:
-      'A system ffmpeg, as a name on the PATH or a path, with ffprobe in the same folder. The default is used where it is newer than the packaged one; any other is always used.',
+      'System ffmpeg, a name on the PATH or a path, with ffprobe in its folder. The default is used if newer than the packaged one, any other always.',
     default: 'ffmpeg',
     expected: 'a program',
   });
@@ -52,8 +52,7 @@ class ProvidersAreKnown implements ValidatorConstraintInterface {
 export function ProvidersVariable(): PropertyDecorator {
   const isList = ListVariable('SLUICE_PROVIDERS', {
     about:
-      'Execution providers in order of preference. A model is tried on each and compared with the CPU (docs/operate/gpu.md). ' +
-      'Without `cpu`, a model that none of them runs is not loaded; it never falls back to the CPU.',
+      'Execution providers in order of preference (docs/operate/gpu.md). Without `cpu`, a model that none of them runs is not loaded.',
     expected: `words separated by commas, of ${builtInProviders.join(', ')} and the names in SLUICE_PROVIDER_LIBRARIES`,
     default: defaultProviders.join(','),
   });
@@ -75,8 +74,7 @@ class ProviderLibrariesAreNamed implements ValidatorConstraintInterface {
 export function ProviderLibrariesVariable(): PropertyDecorator {
   const isList = ListVariable('SLUICE_PROVIDER_LIBRARIES', {
     about:
-      'Libraries with further execution providers for ONNX Runtime, each with the name that `SLUICE_PROVIDERS` uses for ' +
-      'it; default: none. One named `cuda` or `webgpu` replaces the one of the runtime.',
+      'Libraries with execution providers for ONNX Runtime, by their name in `SLUICE_PROVIDERS`. One named `cuda` or `webgpu` replaces that of the runtime.',
     default: '',
     expected:
       'absolute paths, each with a name of its own, separated by commas, such as openvino=/opt/openvino/libprovider.so',
@@ -89,9 +87,7 @@ export function ProviderLibrariesVariable(): PropertyDecorator {
 
 export function AllowSoftwareGpuVariable(): PropertyDecorator {
   return BooleanVariable('SLUICE_ALLOW_SOFTWARE_GPU', {
-    about:
-      'Whether `webgpu` may use a Vulkan driver that computes on the processor, such as SwiftShader or llvmpipe. It is ' +
-      'slow: for tests only.',
+    about: 'Whether `webgpu` may use a Vulkan driver that computes on the processor. It is slow: for tests only.',
     default: false,
   });
 }
@@ -119,9 +115,7 @@ export function QueueUrlVariable(): PropertyDecorator {
 export function QueueKeyVariable(): PropertyDecorator {
   const isList = ListVariable('SLUICE_QUEUE_KEY', {
     about:
-      'Seals payloads and replies in the queue; the same for api, ops and workers. Several keys: the first seals, all ' +
-      'open. Workers may get only the keys of their models (`sluice pools credentials`). Default: they are stored as they ' +
-      'are; `npm start` makes one.',
+      'Seals payloads and replies in the queue; the same for api, ops and workers. The first of several seals, all open. Workers may get only the keys of their models (`sluice pools credentials`). Without it, prompts are in clear text; `npm start` makes one.',
     default: '',
     expected: '64 hex digits (32 bytes), or several such keys separated by commas, for one model as `<model>:<key>`',
     secret: true,
@@ -131,8 +125,7 @@ export function QueueKeyVariable(): PropertyDecorator {
 
 export function StorageUrlVariable(): PropertyDecorator {
   return TextVariable('SLUICE_STORAGE_URL', {
-    about:
-      'Storage of media inputs and results, shared by api, worker and ops; default: `artifacts` in the data folder.',
+    about: 'Storage of media, shared by api, worker and ops; default: `artifacts` in the data folder.',
     optional: true,
     pattern: /^(file:\/\/\/.+|s3:\/\/[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](\/[A-Za-z0-9!_.*'()/-]*)?)$/,
     expected: 'a URL such as file:///var/lib/sluice/artifacts or s3://bucket/prefix',
@@ -152,7 +145,7 @@ export function OptionalDatabaseUrlVariable(): PropertyDecorator {
 
 export function PreviousSecretKeysVariable(): PropertyDecorator {
   const isList = ListVariable('SLUICE_PREVIOUS_SECRET_KEYS', {
-    about: 'Further keys that open what the database holds and links that were signed, while the key is changed.',
+    about: 'Earlier keys, which still open stored data and signed links.',
     default: '',
     expected: 'keys of 64 hex digits separated by commas',
     secret: true,

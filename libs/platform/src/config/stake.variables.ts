@@ -25,8 +25,7 @@ export interface StakeVariables {
 
 export const StakeRpcUrl = (): PropertyDecorator =>
   TextVariable('SLUICE_STAKE_RPC_URL', {
-    about:
-      'JSON-RPC endpoint of the chain on which wallets stake, for wallet-minted keys; default: no chain is queried.',
+    about: 'JSON-RPC endpoint of the chain on which wallets stake, for wallet-minted keys.',
     optional: true,
     pattern: /^https?:\/\/.+/,
     expected: 'an http or https URL',
@@ -35,7 +34,7 @@ export const StakeRpcUrl = (): PropertyDecorator =>
 
 export const StakeContractAddress = (): PropertyDecorator =>
   TextVariable('SLUICE_STAKE_CONTRACT', {
-    about: 'Contract on that chain whose `balanceOf(address)` is the stake of a wallet.',
+    about: 'Contract whose `balanceOf(address)` is the stake of a wallet.',
     optional: true,
     pattern: /^0x[0-9a-fA-F]{40}$/,
     expected: '0x and 40 hex digits',
@@ -51,7 +50,7 @@ export const StakeDecimals = (): PropertyDecorator =>
 
 export const StakeDiem = (): PropertyDecorator =>
   TextVariable('SLUICE_STAKE_DIEM', {
-    about: 'DIEM per day that one staked token gives; 0: stakes allow keys and give nothing.',
+    about: 'DIEM per day for one staked token; 0: stakes only allow keys.',
     default: '1',
     pattern: /^\d{1,6}(\.\d{1,9})?$/,
     expected: 'a decimal such as 0.5, below a million',

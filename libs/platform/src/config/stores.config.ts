@@ -8,7 +8,7 @@ export class StoresConfig extends QueueConfig {
   databaseUrl?: string;
 
   @TextVariable('SLUICE_SECRET_KEY', {
-    about: 'Encrypts payloads of open jobs in the database; the same for api and ops.',
+    about: 'Encrypts payloads of open jobs; the same for api and ops.',
     optional: true,
     pattern: /^[0-9a-f]{64}$/i,
     expected: '64 hex digits (32 bytes), as `openssl rand -hex 32` prints them',

@@ -19,13 +19,13 @@ export type TraceSampler = (typeof samplers)[number];
 /** OpenTelemetry's own variables that decide whether and what is traced; its libraries read the others. */
 export class TracingConfig {
   @TextVariable('OTEL_EXPORTER_OTLP_ENDPOINT', {
-    about: 'OTLP/HTTP collector, without `/v1/traces`; default: no tracing.',
+    about: 'OTLP/HTTP collector, without `/v1/traces`; without it, no tracing.',
     ...collectorUrl,
   })
   otlpEndpoint?: string;
 
   @TextVariable('OTEL_EXPORTER_OTLP_TRACES_ENDPOINT', {
-    about: 'Full URL of the traces endpoint, instead of the above.',
+    about: 'Full URL for traces, instead of the above.',
     ...collectorUrl,
   })
   otlpTracesEndpoint?: string;

@@ -36,16 +36,14 @@ export interface WalletVariables {
 export const WalletOrigins = (): PropertyDecorator =>
   ListVariable('SLUICE_WALLET_ORIGINS', {
     about:
-      'Public origins of the api that wallets sign in to; default: `SLUICE_PUBLIC_URL`, or the loopback addresses with ' +
-      'the port of the api.',
+      'Public origins that wallets sign in to; default: `SLUICE_PUBLIC_URL`, else loopback addresses with the api’s port.',
     default: '',
     expected: 'http or https origins such as https://api.example.org, separated by commas',
   });
 
 export const WalletEvmRpcUrl = (): PropertyDecorator =>
   TextVariable('SLUICE_WALLET_EVM_RPC_URL', {
-    about:
-      'Node of the EVM chain of top-ups that is asked about signatures of contract wallets; default: none, and they are refused.',
+    about: 'Node that checks signatures of contract wallets on the EVM chain; without it, they are refused.',
     optional: true,
     pattern: /^https?:\/\/.+/,
     expected: 'an http or https URL',

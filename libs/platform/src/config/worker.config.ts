@@ -34,14 +34,13 @@ class QueueUrlIsSet implements ValidatorConstraintInterface {
 export class WorkerConfig extends QueueConfig {
   @ListVariable('SLUICE_MODELS', {
     about:
-      'Models to serve in addition to those placed in its pools: ids, set names, `all` (everything installed) or `none`; ' +
-      'default: `starter`, or `none` when SLUICE_POOL is set.',
+      'Models to serve besides those placed in its pools: ids, sets, `all` installed or `none`; default: `starter`, or `none` with SLUICE_POOL.',
     optional: true,
   })
   explicitModels?: string[];
 
   @ListVariable('SLUICE_POOL', {
-    about: 'Pools of this worker: it also serves the models placed in them (`sluice models place`); default: none.',
+    about: 'Pools whose placed models this worker serves, too.',
     default: '',
     expected: 'words of a-z, 0-9, ., _ and - separated by commas',
   })
@@ -66,8 +65,7 @@ export class WorkerConfig extends QueueConfig {
 
   @TextVariable('SLUICE_MEMORY_BUDGET', {
     about:
-      'Memory for all models of this worker, by device, such as `cpu=6GiB,cuda=50%`; default: 90% of ' +
-      'the machine, cgroup, GPU or MIG slice.',
+      'Memory for the models of this worker, such as `cpu=6GiB,cuda=50%`; default: 90% of the machine, cgroup, GPU or MIG slice.',
     optional: true,
     pattern: /^(cpu|cuda)=\d{1,7}(\.\d{1,3})?(MiB|GiB|%)(\s*,\s*(cpu|cuda)=\d{1,7}(\.\d{1,3})?(MiB|GiB|%))*$/,
     expected: '`cpu=` or `cuda=` and a number of MiB, GiB or %, separated by commas',
@@ -75,7 +73,7 @@ export class WorkerConfig extends QueueConfig {
   memoryBudgetText?: string;
 
   @IntegerVariable('SLUICE_MIN_RESIDENCY_MS', {
-    about: 'Minimum time a model stays loaded before it may be evicted, in ms.',
+    about: 'Minimum time a model stays loaded before it may be evicted.',
     default: 60_000,
     min: 0,
     max: oneDayMs,
@@ -96,7 +94,7 @@ export class WorkerConfig extends QueueConfig {
   port!: number;
 
   @IntegerVariable('SLUICE_DRAIN_MS', {
-    about: 'Time running jobs may take after a stop signal, in ms.',
+    about: 'Time running jobs may take after a stop signal.',
     default: 25_000,
     min: 0,
     max: 3_600_000,
@@ -105,8 +103,7 @@ export class WorkerConfig extends QueueConfig {
 
   @IntegerVariable('SLUICE_PICKUP_TIMEOUT_MS', {
     about:
-      'Time jobs may wait while the worker has free capacity and takes none, in ms; then it reconnects to the queue. ' +
-      'After two failed reconnects its /health/live fails.',
+      'Time jobs may wait while a free worker takes none; then it reconnects to the queue. After two failed reconnects `/health/live` fails.',
     default: 30_000,
     min: 500,
     max: 3_600_000,
@@ -115,8 +112,7 @@ export class WorkerConfig extends QueueConfig {
 
   @IntegerVariable('SLUICE_HOST_SILENCE_MS', {
     about:
-      'Silence after which the host of a text model is killed and restarted if it uses no processor, in ms. One that ' +
-      'computes may take four times as long, one that gets no processor forty times.',
+      'Silence after which an idle host of a text model is restarted. One that computes may take four times as long, one that gets no processor forty times.',
     default: 15_000,
     min: 2_000,
     max: 3_600_000,
@@ -124,7 +120,7 @@ export class WorkerConfig extends QueueConfig {
   hostSilenceMs!: number;
 
   @IntegerVariable('SLUICE_MEDIA_HOST_SILENCE_MS', {
-    about: 'The same for models of other types, in ms: for a run for an image, a sentence or a batch of embeddings.',
+    about: 'The same for models of other types.',
     default: 120_000,
     min: 2_000,
     max: 3_600_000,
@@ -149,8 +145,7 @@ export class WorkerConfig extends QueueConfig {
 
   @ChoiceVariable('SLUICE_TEE', {
     about:
-      'Where evidence for the keys of model hosts comes from (docs/guides/tee.md): `tdx`, `sev-snp`, whichever the machine has ' +
-      '(`auto`), or `software`, which proves nothing. `off`: hosts make no keys.',
+      'Source of evidence for the keys of model hosts (docs/guides/tee.md). `auto`: what the machine has; `software` proves nothing; `off`: no keys.',
     default: 'off',
     choices: ['off', 'auto', 'tdx', 'sev-snp', 'software'],
   })
