@@ -18,17 +18,13 @@ type Effect = 'yes' | 'no' | 'refused';
 
 const introduction = `# Fields
 
-This page lists every field of every JSON or form body, by route. A field without an effect (\`none\`) is checked and then
-ignored, so that clients that send it work. A refused field may only say that it is not wanted, such as \`false\` or \`off\`.
-\`test/conformance/openapi.spec.ts\` generates the list from the request classes.
+This table lists every field of every JSON or form body, by route (POST unless it says otherwise). A field without an effect
+is checked and then ignored, so that clients that send it work. A refused field may only say that it is not wanted, such as
+\`false\` or \`off\`. \`test/conformance/openapi.spec.ts\` generates the table from the request classes.
 
-Fields that are not listed are ignored, except on \`/messages\`, which refuses them with a 400 that names
-them. Other routes refuse these fields of other services in the same way:
-
-- chat: \`modalities\` other than text, \`audio\`, \`web_search_options\`
-- speech: a \`stream_format\` other than \`audio\`
-
-\`functions\` and \`function_call\` are translated to \`tools\` and \`tool_choice\`.
+Fields that are not listed are ignored, except on \`/messages\`, which refuses them with a 400 that names them. In the same
+way chat refuses \`modalities\` other than text, \`audio\` and \`web_search_options\`, and speech a \`stream_format\` other than
+\`audio\`. \`functions\` and \`function_call\` are translated to \`tools\` and \`tool_choice\`.
 `;
 
 /** What descriptions of fields say that are ignored, or that nothing here fulfils. */
@@ -42,33 +38,33 @@ function effectOf({ description = '' }: Schema): Effect {
 
 /** Returns the Markdown page with the fields of every request body of a document. */
 export function describeFields(document: OpenapiDocument): string {
-  const sections = Object.entries(document.paths).flatMap(([path, item]) =>
+  const routes = Object.entries(document.paths).flatMap(([path, item]) =>
     Object.entries(item as Record<string, { requestBody?: { content?: Record<string, { schema?: Schema }> } }>).flatMap(
       ([method, { requestBody }]) => {
         const schemas = Object.values(requestBody?.content ?? {}).map(({ schema }) => schema ?? {});
         const fields = distinct(schemas.flatMap((schema) => fieldsOf(document, schema, '', 0)));
-        return fields.length === 0 ? [] : [sectionOf(`${method.toUpperCase()} ${path}`, fields)];
+        const route = `\`${method === 'post' ? '' : `${method.toUpperCase()} `}${path}\``;
+        return fields.length === 0 ? [] : [{ route, cell: cellOf(fields) }];
       },
     ),
   );
-  return `${introduction}\n${sections.toSorted().join('\n')}`;
+  const cells = new Set(routes.map(({ cell }) => cell));
+  const rows = [...cells].map((cell) => {
+    const sharing = routes.filter((each) => each.cell === cell).map(({ route }) => route);
+    return `| ${sharing.toSorted().join(', ')} | ${cell} |`;
+  });
+  // The widest row has a thousand characters, so the columns are not aligned.
+  return [introduction, '<!-- prettier-ignore -->', '| Route | Fields |', '| --- | --- |', ...rows.toSorted(), ''].join(
+    '\n',
+  );
 }
 
-function sectionOf(route: string, fields: readonly Field[]): string {
-  const line = (title: string, effect: Effect): string[] => {
+function cellOf(fields: readonly Field[]): string {
+  const list = (title: string, effect: Effect): string[] => {
     const names = fields.filter((field) => field.effect === effect).map(({ name }) => `\`${name}\``);
-    return names.length === 0 ? [] : [`| ${title} | ${names.toSorted().join(', ')} |`];
+    return names.length === 0 ? [] : [`${title}${names.toSorted().join(', ')}`];
   };
-  return [
-    `## ${route}`,
-    '',
-    '| Effect | Fields |',
-    '| --- | --- |',
-    ...line('yes', 'yes'),
-    ...line('none', 'no'),
-    ...line('refused', 'refused'),
-    '',
-  ].join('\n');
+  return [...list('', 'yes'), ...list('without effect: ', 'no'), ...list('refused: ', 'refused')].join('; ');
 }
 
 /** Members of members belong to the field; lists and deeper objects are what a field holds. */
