@@ -13,8 +13,8 @@ reads. The architectures are on [their own page](../reference/model-architecture
 
 ## Quantizations
 
-Every value is read exactly as by the reference library of the format. Each layer has the precision of its own tensor:
-up to 5 bits per weight become \`int4\`, up to 9 \`int8\`, others \`float32\`. The table says which types keep their blocks:
+Each layer has the precision of its own tensor: up to 5 bits per weight become \`int4\`, up to 9 \`int8\`, others
+\`float32\`. The table says which types keep their blocks:
 
 | Types | Become | Kept |
 | --- | --- | --- |
@@ -22,14 +22,13 @@ ${typeRows().join('\n')}
 
 Types that are not kept are rounded a second time, to blocks of 32, unless the manifest's converter has the options in the
 table. \`blockSize: 16\` makes \`int4\` about four times slower. With minima, a dense 4-bit model generates about a sixth more
-slowly. Tensors of other types are refused by name.
+slowly. Other types are refused.
 
 \`--weights\` chooses one precision for all layers: \`int4\`, \`int8\`, \`int8-channel\` or \`float32\`, without minima. In a manifest
 this is \`weights\` of the converter; its default is \`stored\`.
 
 The embedding table is stored in half precision, or in \`float32\` if it is F32 or BF16. The output layer is \`int8\` where
-\`int4\` would round it. \`npx sluice models add\` names the types of a file that are rounded a second time. To measure what
-that or another precision loses, add the same file twice:
+\`int4\` would round it. To measure what a precision loses, add the same file twice:
 
 \`\`\`sh
 npx sluice models add ./model.Q4_K_M.gguf --id whole --weights float32 --pull
@@ -57,13 +56,6 @@ ${rules
   .filter(({ length }) => length > 1)
   .map((names) => `- ${namesOf(names)}`)
   .join('\n')}
-
-Control tokens, tokens that a model's author added, and the chat template in the file are used as they are.
-
-## Damaged files
-
-Headers are checked before anything is downloaded or written, and weights that are no numbers while a model is converted.
-Errors name the file, the tensor or the position, and the reason; nothing is installed.
 `;
 }
 
