@@ -81,7 +81,7 @@ function section(title: string, rows: string[][]): string {
 
 /** Shorter forms of expected values, for cells of the table. */
 const shortForms: readonly [RegExp, string][] = [
-  [/^a whole number from (\d+)/, '$1'],
+  [/^a (?:whole )?number from (\d+) to (\d+)/, '$1–$2'],
   [/^true or false$/, 'boolean'],
   [/^one of /, ''],
   [/^words separated by commas,?/, 'list'],
