@@ -1,8 +1,10 @@
 import { spawn } from 'node:child_process';
-import { rmSync } from 'node:fs';
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { constants } from 'node:os';
 import { join } from 'node:path';
 import { describeInstallFailure, isCutShort, SetupFailure } from './setup-failure.mjs';
+import { npmCommand } from './steps.mjs';
+import { configuredRegistry, withTarballUrls } from './tarball-urls.mjs';
 
 /** Development packages are not needed: `npm test` installs them. What npm says is shown only when it fails. */
 const options = ['--loglevel=warn', '--omit=dev', '--include=optional', '--no-audit', '--no-fund'];
@@ -10,8 +12,11 @@ const options = ['--loglevel=warn', '--omit=dev', '--include=optional', '--no-au
 /** Installs the packages that a start needs into a clone. Rejects with a `SetupFailure`. */
 export async function installForStart(folder) {
   const close = showSeconds('Installing packages (npm ci) …');
-  const { code, signal, stderr } = await runNpm(['ci', ...options], folder);
+  let result = await installFromUrls(folder);
+  // Some registries keep tarballs elsewhere; npm learns the address from the metadata of each package.
+  if (/^npm (?:error|ERR!) code E404$/m.test(result.stderr)) result = await runNpm(['ci', ...options], folder);
   close();
+  const { code, signal, stderr } = result;
   if (code === 0 && !isCutShort(stderr)) return;
   // npm writes its hidden lockfile last; without it, the next start installs again.
   rmSync(join(folder, 'node_modules', '.package-lock.json'), { force: true });
@@ -20,10 +25,26 @@ export async function installForStart(folder) {
   throw new SetupFailure(sentence ?? 'npm ci failed; see above.');
 }
 
+/** Installs by a lockfile with addresses, which npm prefers to the committed one and which exists only meanwhile. */
+async function installFromUrls(folder) {
+  const registry = configuredRegistry(folder);
+  if (registry === null) return runNpm(['ci', ...options], folder);
+  const shrinkwrap = join(folder, 'npm-shrinkwrap.json');
+  const lockfile = JSON.parse(readFileSync(join(folder, 'package-lock.json'), 'utf8'));
+  writeFileSync(shrinkwrap, JSON.stringify(withTarballUrls(lockfile, registry)));
+  const remove = () => rmSync(shrinkwrap, { force: true });
+  process.once('exit', remove);
+  try {
+    return await runNpm(['ci', ...options], folder);
+  } finally {
+    remove();
+    process.removeListener('exit', remove);
+  }
+}
+
 function runNpm(words, cwd) {
-  const npm = process.env.npm_execpath;
-  const [command, ...args] = npm ? [process.execPath, npm, ...words] : ['npm', ...words];
-  const shell = !npm && process.platform === 'win32';
+  const [command, ...args] = [...npmCommand, ...words];
+  const shell = command === 'npm' && process.platform === 'win32';
   const child = spawn(command, args, { cwd, stdio: ['ignore', 'ignore', 'pipe'], shell });
   const release = endWithSignals(child);
   let stderr = '';

@@ -7,7 +7,7 @@
 export const maxTarballBytes = 15_000_000;
 
 const allowed = [
-  /^(package\.json|README\.md|LICENSE|NOTICE|CHANGELOG\.md)$/,
+  /^(package\.json|npm-shrinkwrap\.json|README\.md|LICENSE|NOTICE|CHANGELOG\.md)$/,
   /^bin\/[\w-]+\.mjs$/,
   /^dist\/\.built$/,
   /^dist\/(apps|libs)\/.*\.js$/,
@@ -28,6 +28,7 @@ const forbidden = [
 
 /** A package without one of these does not start. */
 const required = [
+  'npm-shrinkwrap.json',
   'bin/sluice.mjs',
   'bin/require-node.mjs',
   'bin/trim-runtime.mjs',
@@ -41,14 +42,17 @@ const required = [
   'LICENSE',
 ];
 
-/** Offences of a list of paths of the package, one line each. `isBuilt: false`: dist/ is not expected. */
+/** Whether a file is made when the package is, and not tracked. */
+const isMade = (path) => path.startsWith('dist/') || path === 'npm-shrinkwrap.json';
+
+/** Offences of a list of paths of the package, one line each. `isBuilt: false`: files that are made are not expected. */
 export function offencesOf(paths, { isBuilt = true } = {}) {
   const known = new Set(paths);
   const unexpected = paths.filter((path) => !allowed.some((pattern) => pattern.test(path)));
   const wrong = paths.flatMap((path) =>
     forbidden.filter(([pattern]) => pattern.test(path)).map(([, kind]) => `${path} is ${kind}.`),
   );
-  const missing = required.filter((path) => !known.has(path) && (isBuilt || !path.startsWith('dist/')));
+  const missing = required.filter((path) => !known.has(path) && (isBuilt || !isMade(path)));
   return [
     ...unexpected.map((path) => `${path} does not belong into the package.`),
     ...wrong,

@@ -5,14 +5,19 @@
  *   generated client loads come with the package instead, in `dist/vendor/prisma-client`.
  * - Some packages come as bundles of what is used of them (bundle-packages.mjs).
  * - `package.json` names what an installation needs, without the scripts, tools and overrides of a clone.
+ * - `npm-shrinkwrap.json` pins the packages below the dependencies to the versions of the lockfile, which were tested.
  */
-import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { cpSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { builtinModules } from 'node:module';
 import { dirname, join, relative, sep } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { bundledPackages, bundlePackages } from './bundle-packages.mjs';
 import { importedSpecifiers, packageOf, replaceSpecifiers, scriptsIn, specifierOf } from './imported-packages.mjs';
+import { npmCommand } from './steps.mjs';
+import { defaultRegistry, withTarballUrls } from './tarball-urls.mjs';
 
+const shrinkwrapFile = 'npm-shrinkwrap.json';
 const clientFolder = 'dist/vendor/prisma-client';
 const base64Suffix = '.wasm-base64.mjs';
 const clientRuntime = '@prisma/client/runtime/';
@@ -33,8 +38,9 @@ export async function stagePackage({ root, files, folder }) {
   }
   const client = await copyPrismaClient(root, folder);
   const dependencies = writePackageJson(root, folder);
+  writeShrinkwrap(root, folder);
   const bundles = await bundlePackages({ root, folder, external: Object.keys(dependencies) });
-  return [...files, ...client, ...bundles];
+  return [...files, shrinkwrapFile, ...client, ...bundles];
 }
 
 /** Makes the compiled code load the runtime of Prisma from the package; returns the paths of the new files. */
@@ -87,6 +93,34 @@ function writePackageJson(root, folder) {
   };
   writeFileSync(join(folder, 'package.json'), `${JSON.stringify(members, null, 2)}\n`);
   return { ...members.dependencies, ...members.optionalDependencies };
+}
+
+/**
+ * Writes the part of the lockfile that an installation of the staged package needs. npm makes it, without a network: all it
+ * needs is in the lockfile. Addresses are those of npm's own registry, whose host npm replaces by the user's.
+ */
+function writeShrinkwrap(root, folder) {
+  const path = join(folder, 'package.json');
+  const staged = readFileSync(path, 'utf8');
+  const { overrides } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+  cpSync(join(root, 'package-lock.json'), join(folder, 'package-lock.json'));
+  // Versions that the overrides chose would otherwise not fit what their dependents ask for.
+  writeFileSync(path, JSON.stringify({ ...JSON.parse(staged), overrides }));
+  const [command, ...words] = npmCommand;
+  const options = [
+    '--package-lock-only',
+    '--ignore-scripts',
+    '--offline',
+    '--no-audit',
+    '--no-fund',
+    '--loglevel=error',
+  ];
+  const withoutUrls = '--omit-lockfile-registry-resolved';
+  execFileSync(command, [...words, 'install', ...options, withoutUrls], { cwd: folder, stdio: ['ignore', 'ignore', 'inherit'] });
+  writeFileSync(path, staged);
+  renameSync(join(folder, 'package-lock.json'), join(folder, shrinkwrapFile));
+  const lockfile = JSON.parse(readFileSync(join(folder, shrinkwrapFile), 'utf8'));
+  writeFileSync(join(folder, shrinkwrapFile), JSON.stringify(withTarballUrls(lockfile, defaultRegistry())));
 }
 
 /** Packages that compiled code of a staged package imports and its package.json does not name, one line each. */

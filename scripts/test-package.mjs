@@ -46,6 +46,20 @@ function install(tarball) {
   execFileSync(command, words, { cwd: app, stdio: ['ignore', 'inherit', 'inherit'] });
   const seconds = ((performance.now() - started) / 1_000).toFixed(0);
   console.log(`installed in ${seconds} s: ${describeSize()}`);
+  checkVersions();
+}
+
+/** Fails unless every installed package has a version of the lockfile, with which the tests ran. */
+function checkVersions() {
+  const { packages } = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8'));
+  const nameOf = (path) => path.slice(path.lastIndexOf('node_modules/') + 'node_modules/'.length);
+  const locked = new Set(Object.entries(packages).map(([path, entry]) => `${nameOf(path)}@${entry.version}`));
+  const hidden = join(folder, 'app', 'node_modules', '.package-lock.json');
+  const found = Object.entries(JSON.parse(readFileSync(hidden, 'utf8')).packages);
+  const others = found
+    .map(([path, { version }]) => `${nameOf(path)}@${version}`)
+    .filter((name) => !name.startsWith('sluice@') && !locked.has(name));
+  if (others.length > 0) throw new Error(`The lockfile does not have: ${others.join(', ')}`);
 }
 
 /** Packages and bytes of the installation; fails when it is larger than it may be. */

@@ -58,7 +58,8 @@ beforeAll(async () => {
   ];
   for (const path of copied) await cp(join(root, path), join(folder, path), { recursive: true });
   const images = ['docs/images/node.png', 'docs/images/console/overview-desktop-light.webp'];
-  for (const path of [...builtFiles, ...images, 'apps/api/src/main.ts', 'scripts/start.mjs']) await place(path);
+  const others = ['npm-shrinkwrap.json', 'apps/api/src/main.ts', 'scripts/start.mjs'];
+  for (const path of [...builtFiles, ...images, ...others]) await place(path);
   const { stdout } = await promisify(execFile)('npm', ['pack', '--dry-run', '--json', '--ignore-scripts'], {
     cwd: folder,
     shell: process.platform === 'win32',

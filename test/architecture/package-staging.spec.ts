@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { existsSync, symlinkSync } from 'node:fs';
-import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -28,6 +28,18 @@ interface PackageJson {
   dependencies: Record<string, string>;
 }
 
+interface LockedPackage {
+  version?: string;
+  integrity?: string;
+  resolved?: string;
+  dev?: boolean;
+}
+
+/** Entries of a lockfile, by path. */
+async function packagesOf(path: string): Promise<Record<string, LockedPackage>> {
+  return (JSON.parse(await readFile(path, 'utf8')) as { packages: Record<string, LockedPackage> }).packages;
+}
+
 describe('the staged package', () => {
   let folder: string;
   let staged: string;
@@ -53,6 +65,7 @@ export const load = async () => (await import('viem')).hexToNumber('0x10');
       await mkdir(dirname(join(folder, 'clone', path)), { recursive: true });
       await writeFile(join(folder, 'clone', path), text);
     }
+    await cp(join(root, 'package-lock.json'), join(folder, 'clone', 'package-lock.json'));
     symlinkSync(join(root, 'node_modules'), join(folder, 'clone', 'node_modules'));
     files = await staging.stagePackage({ root: join(folder, 'clone'), files: Object.keys(sources), folder: staged });
     symlinkSync(join(root, 'node_modules'), join(staged, 'node_modules'));
@@ -105,6 +118,20 @@ export const load = async () => (await import('viem')).hexToNumber('0x10');
     expect(imports['#common']).toBe('./dist/libs/common/src/index.js');
     expect(Object.keys(imports)).not.toContain('#test/*');
     expect(staging.undeclaredImports(staged)).toEqual([]);
+  });
+
+  it('pins what an installation brings to the versions of the lockfile, with an address for each', async () => {
+    const own = await packagesOf(join(staged, 'npm-shrinkwrap.json'));
+    const locked = await packagesOf(join(root, 'package-lock.json'));
+    const paths = Object.keys(own).filter((path) => path !== '');
+    const others = paths.filter((path) => own[path]?.version !== locked[path]?.version || !own[path]?.integrity);
+    expect(others).toEqual([]);
+    expect(paths.filter((path) => own[path]?.resolved?.startsWith('https://') !== true)).toEqual([]);
+    expect(paths.filter((path) => own[path]?.dev)).toEqual([]);
+    expect(paths).toEqual(expect.arrayContaining(['node_modules/sharp', 'node_modules/@prisma/client-runtime-utils']));
+    for (const name of ['viem', '@prisma/client', 'openai', 'vitest'])
+      expect(paths).not.toContain(`node_modules/${name}`);
+    expect(files).not.toContain('package-lock.json');
   });
 
   it('is checked: an import of a package that would not be installed is found', async () => {

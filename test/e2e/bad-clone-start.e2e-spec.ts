@@ -1,9 +1,10 @@
 import { execFile, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { chmod, cp, mkdir, mkdtemp, readdir, readlink, rm, writeFile } from 'node:fs/promises';
+import { chmod, cp, mkdir, mkdtemp, readdir, readFile, readlink, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { freePort } from '#platform/embedded-postgres';
@@ -37,23 +38,11 @@ describe.runIf(process.platform === 'linux')('npm start in a new clone refuses',
     await rm(folder, { recursive: true, force: true });
   });
 
-  /** Fills the clone; its only package takes 4 MB. */
+  /** Fills the clone, which has the scripts of this one. */
   async function fillClone(): Promise<{ path: string }> {
-    const manifest = { name: 'tiny-package', version: '1.0.0', license: 'MIT' };
-    const { integrity, path } = await server.addPackage('tiny-package', '1.0.0', {
-      'package.json': Buffer.from(JSON.stringify(manifest)),
-      'data.bin': randomBytes(4_000_000),
-    });
-    const dependencies = { 'tiny-package': '1.0.0' };
-    const own = { name: 'sluice', version: '0.1.0', dependencies };
-    const packages = { '': own, 'node_modules/tiny-package': { version: '1.0.0', integrity } };
-    await writeFile(join(clone, 'package.json'), JSON.stringify(own));
-    await writeFile(
-      join(clone, 'package-lock.json'),
-      JSON.stringify({ ...own, lockfileVersion: 3, requires: true, packages }),
-    );
+    const served = await writeClone(clone, server);
     for (const name of ['bin', 'scripts']) await cp(join(project, name), join(clone, name), { recursive: true });
-    return { path };
+    return served;
   }
 
   const start = (environment: Record<string, string>, uid?: number) =>
@@ -128,7 +117,7 @@ describe.runIf(process.platform === 'linux')('npm start in a new clone refuses',
       await mkdir(join(folder, 'cache'), { mode: 0o777 });
       await chmod(join(folder, 'cache'), 0o777);
       expect(await refusal({}, unknownUid)).toMatch(
-        /^This user may not write .*node_modules.* \(EACCES\)\. Give this user the folder \(chown -R\), or clone/,
+        /^This user may not write .*npm-shrinkwrap.* \(EACCES\)\. Give this user the folder \(chown -R\), or clone/,
       );
     });
   });
@@ -150,8 +139,54 @@ describe.runIf(process.platform === 'linux')('npm start in a new clone refuses',
       disk = SmallDisk.mount(clone, '3m');
       await fillClone();
       disk.forbidWriting();
-      expect(await refusal()).toMatch(/node_modules is on a read-only file system \(EROFS\)\. Clone to a folder/);
+      expect(await refusal()).toMatch(
+        /npm-shrinkwrap\.json is on a read-only file system \(EROFS\)\. Clone to a folder/,
+      );
     });
+  });
+});
+
+describe('the packages of a new clone', () => {
+  let folder: string;
+  let server: WeightsServer;
+
+  beforeEach(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'sluice clone ü '));
+    server = await WeightsServer.start();
+  });
+  afterEach(async () => {
+    await server.close();
+    await rm(folder, { recursive: true, force: true });
+  });
+
+  async function install(): Promise<void> {
+    const module = pathToFileURL(join(project, 'scripts', 'install-for-start.mjs')).href;
+    const script = `import { installForStart } from ${JSON.stringify(module)}; await installForStart(process.cwd());`;
+    await promisify(execFile)(process.execPath, ['--input-type=module', '-e', script], {
+      cwd: folder,
+      env: {
+        ...{ PATH: process.env.PATH, HOME: folder, npm_config_cache: join(folder, 'cache') },
+        ...{ npm_config_fetch_retries: '0', npm_config_update_notifier: 'false', npm_config_registry: server.url },
+      },
+    });
+  }
+
+  it('are downloaded without their metadata, by a lockfile that names no registry', async () => {
+    const { tarball } = await writeClone(folder, server);
+    const usual = '/tiny-package/-/tiny-package-1.0.0.tgz';
+    server.addFile(usual, tarball);
+    await install();
+    expect([server.requestsOf(usual).length, server.requestsOf('/tiny-package').length]).toEqual([1, 0]);
+    expect(await readdir(folder)).not.toContain('npm-shrinkwrap.json');
+    expect(await readFile(join(folder, 'package-lock.json'), 'utf8')).not.toContain('://');
+  });
+
+  it('are found where the metadata says, in a registry with other addresses', async () => {
+    const { path } = await writeClone(folder, server);
+    await install();
+    expect(server.requestsOf(path)).toHaveLength(1);
+    expect(await readdir(folder)).not.toContain('npm-shrinkwrap.json');
+    expect(await readdir(join(folder, 'node_modules', 'tiny-package'))).toContain('data.bin');
   });
 });
 
@@ -179,6 +214,22 @@ describe('sluice in a clone whose sources changed since its build', () => {
     }
   });
 });
+
+/** Writes `package.json` and the lockfile of a clone with one package, of 4 MB, that the registry has. */
+async function writeClone(folder: string, registry: WeightsServer): Promise<{ path: string; tarball: Buffer }> {
+  const manifest = { name: 'tiny-package', version: '1.0.0', license: 'MIT' };
+  const { integrity, path, tarball } = await registry.addPackage('tiny-package', '1.0.0', {
+    'package.json': Buffer.from(JSON.stringify(manifest)),
+    'data.bin': randomBytes(4_000_000),
+  });
+  const dependencies = { 'tiny-package': '1.0.0' };
+  const own = { name: 'sluice', version: '0.1.0', dependencies };
+  const packages = { '': own, 'node_modules/tiny-package': { version: '1.0.0', integrity } };
+  await writeFile(join(folder, 'package.json'), JSON.stringify(own));
+  const lockfile = { ...own, lockfileVersion: 3, requires: true, packages };
+  await writeFile(join(folder, 'package-lock.json'), JSON.stringify(lockfile));
+  return { path, tarball };
+}
 
 /** Ids of the processes that work in a folder. */
 async function runningIn(folder: string): Promise<string[]> {

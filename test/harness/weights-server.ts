@@ -72,7 +72,7 @@ export class WeightsServer {
     this.files.set(path, { content, etag: `"${sha256(content)}"` });
   }
 
-  /** Publishes a package; returns the SRI of its tarball and its path. */
+  /** Publishes a package; returns its tarball, with SRI and path. */
   async addPackage(name: string, version: string, files: Record<string, Buffer>) {
     const { license } = JSON.parse(String(files['package.json'] ?? '{}')) as { license?: string };
     const tarball = await pack(files);
@@ -85,7 +85,7 @@ export class WeightsServer {
       'dist-tags': { latest: version },
       versions: { [version]: { name, version, license, dist, scripts: { install: 'exit 1' } } },
     });
-    return { integrity, path, bytes: tarball.length };
+    return { integrity, path, tarball, bytes: tarball.length };
   }
 
   /** Publishes a repository whose branch `main` points to `commit`. */
