@@ -8,6 +8,7 @@ import { imageTokensOf } from './image-tokens.js';
 import { bytesPerValue } from './source/converted-formats.js';
 import type { ExportFamily } from './source/exported-model.js';
 import type { ExportSourceDescription } from './source/source-description.js';
+import { readPiperVoice } from './voices/index.js';
 
 type OptionNames = Readonly<Partial<Record<keyof DraftOptions, string>>>;
 
@@ -27,7 +28,10 @@ const settledWithoutTokens: OptionNames = {
   outputPriceUsd: '--output-price',
 };
 
-/** Concurrent recordings. They are transcribed in turn, one window at a time. */
+/** The same for voices, whose input has a price. */
+const settledForVoices: OptionNames = { ...settled, contextLength: '--context', outputPriceUsd: '--output-price' };
+
+/** Concurrent recordings, or texts to speak. They take turns: by windows, or by sentences. */
 const recordingSlots = 4;
 
 /** Voice activity detection, which trims silence before recognition: the source that bundled models have. */
@@ -44,14 +48,42 @@ const voiceActivity: ManifestSource = {
   ],
 };
 
+/** What pronounces English for a voice that reads phonemes: the sources that bundled voices have. */
+const pronouncer: readonly ManifestSource[] = [
+  {
+    uri: 'npm:cmu-pronouncing-dictionary@3.0.0',
+    integrity: 'sha512-6y5X4OxsYFnHERo6WSVPnLrk53G07MOQ8aUb2z555JgwynpbZsHR0a//WdN6DUcmE1j2auTF2TtL4PpoKze8QQ==',
+    files: [
+      {
+        path: 'index.js',
+        as: 'cmudict.js',
+        bytes: 4_699_401,
+        sha256: 'ef8b2b976d2e5801b7541ebcc7714f538d1ffa0ebb28645259536e2666bd2948',
+      },
+    ],
+  },
+  {
+    uri: 'npm:@dittli/tts-en@0.6.0',
+    integrity: 'sha512-cyFCzTm+GMzqIX/T1qjWnb6cRSF3MsUoLB0O8gR+TTmCPZmdH6s96/Uw8uD2VqoSjoY/3NQNmcB0ha7kcxRWoQ==',
+    files: [
+      {
+        path: 'assets/en/g2p_model.json',
+        as: 'g2p_model.json',
+        bytes: 4_486_462,
+        sha256: 'b9bf424ae0d6fea011960032cee6615097db23ab71c5770576c9c44103f1b49f',
+      },
+    ],
+  },
+];
+
 const weightPrecisions = { float32: 'not-available', int8: 'int8', 'int8-channel': 'int8', int4: 'int4' } as const;
 
 const free = { usd: 0, diem: 0 };
 const maxMusicSeconds = 30;
 
 /**
- * Drafts a manifest for an export of several graphs: Whisper, a model that reads images, MusicGen, or a pipeline that
- * draws. Fails with `INVALID_REQUEST` for options that would change nothing.
+ * Drafts a manifest for a model whose graphs are served as they are: Whisper, a model that reads images, MusicGen, a
+ * voice, or a pipeline that draws. Fails with `INVALID_REQUEST` for options that would change nothing.
  */
 export function draftExport(uri: string, found: ExportSourceDescription, options: DraftOptions): Draft {
   const { exported, source } = found;
@@ -95,12 +127,17 @@ export function draftExport(uri: string, found: ExportSourceDescription, options
   };
 }
 
+const settledBy: Readonly<Partial<Record<ExportFamily, OptionNames>>> = {
+  'vision-language': settled,
+  piper: settledForVoices,
+};
+
 function refuseMeaningless(
   family: ExportFamily,
   options: DraftOptions,
   { uri, isConverted }: { uri: string; isConverted: boolean },
 ): void {
-  const names = family === 'vision-language' ? settled : settledWithoutTokens;
+  const names = settledBy[family] ?? settledWithoutTokens;
   for (const [name, flag] of Object.entries(names)) {
     if (options[name as keyof DraftOptions] === undefined || (isConverted && name === 'weights')) continue;
     throw new PlatformError('INVALID_REQUEST', `${flag} changes nothing for ${uri}, a model of the family ${family}.`);
@@ -116,6 +153,7 @@ function refuseStereo(config: Record<string, unknown>, uri: string): void {
 const kinds: Readonly<Record<ExportFamily, (found: ExportSourceDescription, options: DraftOptions) => object>> = {
   'vision-language': visionFields,
   musicgen: musicFields,
+  piper: voiceFields,
   'stable-diffusion': imageFields,
   'text-to-video-sd': videoFields,
   whisper: transcriptionFields,
@@ -132,6 +170,25 @@ function transcriptionFields({ source, exported }: ExportSourceDescription, { we
       quantization: weights === undefined ? quantizationOf(exported.graphFile) : weightPrecisions[weights],
     },
     pricing: { per_audio_second: free },
+  };
+}
+
+function voiceFields({ source, exported }: ExportSourceDescription, { inputPriceUsd: usd = 0 }: DraftOptions): object {
+  const { sampleRate, speakers, phonemeType } = readPiperVoice(exported.config);
+  const sources = [source, ...(phonemeType === 'espeak' ? pronouncer : [])];
+  return {
+    type: 'tts',
+    sources,
+    installedBytes: sources.flatMap(({ files }) => files).reduce((sum, { bytes = 0 }) => sum + bytes, 0),
+    slots: recordingSlots,
+    kindMembers: {
+      voices: [...speakers.keys()],
+      supports_custom_voice_id: false,
+      supported_formats: ['mp3', 'opus', 'aac', 'flac', 'wav', 'pcm'],
+      default_format: 'mp3',
+      pcm_sample_rate: sampleRate,
+    },
+    pricing: { input: { usd, diem: usd } },
   };
 }
 

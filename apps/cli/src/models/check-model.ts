@@ -9,6 +9,7 @@ import { checkMusic } from './check-music.js';
 import { checkImage, isImageFamily } from './check-image.js';
 import { checkPerplexity } from './check-perplexity.js';
 import { checkRerank } from './check-rerank.js';
+import { checkSpeech } from './check-speech.js';
 import { checkText } from './check-text.js';
 import { checkTranscription } from './check-transcription.js';
 import { findKnownModel } from './known-models.js';
@@ -54,10 +55,11 @@ export async function checkInstalled(
     );
   }
   if (manifest.type === 'asr') return await checkTranscription(context, installed, options);
+  if (manifest.type === 'tts') return await checkSpeech(context, installed, options);
   if (manifest.type === 'music') return await checkMusic(context, installed, options);
   if (manifest.family === videoFamily) return await checkVideo(context, installed, options);
   if (isImageFamily(manifest.family)) return await checkImage(context, installed, options);
-  const message = `${manifest.id} (${manifest.type}, family ${manifest.family}) cannot be checked: only text, embedding, rerank, transcription, image, music and text-to-video models can.`;
+  const message = `${manifest.id} (${manifest.type}, family ${manifest.family}) cannot be checked: only text, embedding, rerank, speech, transcription, image, music and text-to-video models can.`;
   throw new PlatformError('INVALID_MODEL', message);
 }
 

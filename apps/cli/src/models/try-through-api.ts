@@ -41,7 +41,7 @@ function sayServing({ output }: CliContext, { id, type }: ModelManifest, baseUrl
   );
 }
 
-function callOf({ type }: ModelManifest): { path: string; body: object; example: object } | null {
+function callOf({ type, kindMembers }: ModelManifest): { path: string; body: object; example: object } | null {
   const messages = [{ role: 'user', content: 'Hello!' }];
   if (type === 'text') {
     return { path: 'chat/completions', body: { messages, max_completion_tokens: 8 }, example: { messages } };
@@ -50,6 +50,12 @@ function callOf({ type }: ModelManifest): { path: string; body: object; example:
   if (type === 'rerank') {
     const body = { query: 'Hello!', documents: ['Good morning.', 'The parliament voted on the budget.'] };
     return { path: 'rerank', body, example: body };
+  }
+  if (type === 'tts') {
+    const { voices: [voice] = [] } = (kindMembers ?? {}) as { voices?: string[] };
+    // Without ffmpeg there are no other formats than this one.
+    const body = { input: 'Hello!', voice, response_format: 'wav' };
+    return { path: 'audio/speech', body, example: body };
   }
   return null;
 }

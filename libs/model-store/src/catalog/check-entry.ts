@@ -95,9 +95,10 @@ function decoderDifferences(entry: CatalogEntry, found: GgufDescription): string
 }
 
 /** Purposes of exports of several graphs. */
-const purposes: Readonly<Record<ExportFamily, CatalogEntry['purpose'] | 'image' | 'video'>> = {
+const purposes: Readonly<Record<ExportFamily, CatalogEntry['purpose'] | 'image' | 'tts' | 'video'>> = {
   'vision-language': 'vision',
   musicgen: 'music',
+  piper: 'tts',
   'stable-diffusion': 'image',
   'text-to-video-sd': 'video',
   whisper: 'asr',

@@ -26,7 +26,9 @@ import {
 } from './encoder-weights.js';
 import { refuseLinksOutOf } from './links-of-folder.js';
 import { type LocalPlace, ollamaModelOf, snapshotOf } from './local-caches.js';
+import { describeVoice } from './voice-model.js';
 import { describeWhisper } from './whisper-model.js';
+import { settingsEnding } from '../voices/index.js';
 import { describeSentence, type PoolingChoice } from './pooling-model.js';
 import { checkpointFiles, describeSafetensors, holdsCheckpoint } from './safetensors-description.js';
 import { pullError } from './pull-error.js';
@@ -57,6 +59,8 @@ export async function describeLocal(text: string, choice: PoolingChoice = {}): P
     return isNamedByFolder(described) ? { ...described, name: snapshot?.name ?? described.name } : described;
   }
   if (path.toLowerCase().endsWith('.gguf')) return describeGgufFile(path, choice);
+  if (path.endsWith('.onnx') && existsSync(`${path}${settingsEnding}`))
+    return describeFolder(dirname(path), { choice, file: basename(path) });
   const model = (await isGguf(path)) ? { path } : await ollamaModelOf(path);
   if (model !== null) return describeBlob(model, choice);
   throw pullError(
@@ -73,9 +77,10 @@ async function splitFile(text: string): Promise<{ path: string; file?: string }>
   return found?.isDirectory() ? { path: resolve(folder), file } : { path: whole };
 }
 
-/** GGUF files name their model themselves. */
-function isNamedByFolder({ format }: SourceDescription): boolean {
-  return format !== 'gguf' && format !== 'gguf-encoder';
+/** GGUF files and voices name their model themselves. */
+function isNamedByFolder(described: SourceDescription): boolean {
+  if (described.format === 'export') return described.exported.title === undefined;
+  return described.format !== 'gguf' && described.format !== 'gguf-encoder';
 }
 
 async function isGguf(path: string): Promise<boolean> {
@@ -164,6 +169,8 @@ async function describeFolder(
   const files = await filesBelowFolder(folder);
   const paths = [...files.names];
   await refuseLinksOutOf(folder, paths);
+  const voice = await describeVoice(files, { where, file });
+  if (voice !== null) return describeExportFolder(folder, voice);
   const gguf = chooseGguf(paths, { where: folder, file });
   if (gguf !== null) {
     const inner = dirname(gguf.files[0] ?? '');
@@ -211,7 +218,8 @@ async function describeFolder(
 
 async function describeExportFolder(folder: string, exported: ExportedModel): Promise<SourceDescription> {
   const source = { uri: `file:${folder}`, files: await sizedFiles(folder, exported.paths) };
-  return { format: 'export', source, name: lastPart(folder.split(sep).join('/')), exported, license: null };
+  const name = exported.title ?? lastPart(folder.split(sep).join('/'));
+  return { format: 'export', source, name, exported, license: null };
 }
 
 /** `where` names the folder to people: folders of a cache are named by a hash. */

@@ -18,6 +18,7 @@ import { describeLocal } from './describe-local.js';
 import { readNpmOptions } from './npm-settings.js';
 import type { NpmPackage } from './npm.source.js';
 import { describePipeline } from './pipeline-model.js';
+import { describeVoice } from './voice-model.js';
 import { describeWhisper } from './whisper-model.js';
 import { describeSentence, type PoolingChoice } from './pooling-model.js';
 import {
@@ -38,7 +39,7 @@ import { fetchWebText } from './web-request.js';
 
 const generationFile = 'generation_config.json';
 const readFiles =
-  /^(?:config|generation_config|preprocessor_config|processor_config|config_sentence_transformers|model_index|unet\/config|modules|\d+_\w+\/config)\.json$/;
+  /^(?:config|generation_config|preprocessor_config|processor_config|config_sentence_transformers|model_index|unet\/config|modules|\d+_\w+\/config)\.json$|\.onnx\.json$/;
 
 /**
  * Inspects a source without a manifest: `hf:<repository>[@revision][:file.gguf]`,
@@ -79,6 +80,14 @@ async function describeHub(
   const entries = await listRepository(pinned, settings);
   const name = hub.repository;
   const paths = entries.map(({ path }) => path);
+  const hubFiles = filesOfHub(pinned, entries, settings);
+  const hubExport = (exported: ExportedModel): SourceDescription => {
+    const wanted = exported.paths.map((path) => ({ path }));
+    const source = { uri: `hf:${name}@${pinned.revision}`, files: selectHubFiles(wanted, entries, name) };
+    return { format: 'export', source, name: exported.title ?? lastPart(name), exported, license: null };
+  };
+  const voice = await describeVoice(hubFiles, { where: `hf:${name}`, file });
+  if (voice !== null) return hubExport(voice);
   const found = chooseGguf(paths, { where: `hf:${name}`, file });
   if (found !== null) {
     const wanted = found.files.map((path) => ({ path }));
@@ -86,12 +95,6 @@ async function describeHub(
     return { ...described, others: found.others };
   }
   if (holdsAdapter(paths)) return describeHubAdapter(pinned, entries, settings);
-  const hubFiles = filesOfHub(pinned, entries, settings);
-  const hubExport = (exported: ExportedModel): SourceDescription => {
-    const wanted = exported.paths.map((path) => ({ path }));
-    const source = { uri: `hf:${name}@${pinned.revision}`, files: selectHubFiles(wanted, entries, name) };
-    return { format: 'export', source, name: lastPart(name), exported, license: null };
-  };
   const several = (await describePipeline(hubFiles, `hf:${name}`)) ?? (await describeWhisper(hubFiles, `hf:${name}`));
   if (several !== null) return hubExport(several);
   // Weights without a configuration are refused there, with what is missing.
@@ -230,18 +233,20 @@ async function describeNpm(
   });
   const { files, texts, heads } = await listTarball(spec, { ...options, integrity: manifest._integrity });
   const paths = files.map(({ path }) => path);
-  const gguf = chooseGguf(paths, { where: `npm:${spec}`, file });
-  if (gguf !== null) {
-    const source = { uri: `npm:${spec}`, integrity: manifest._integrity };
-    return describePackedGguf(gguf, { source, files, heads, license: licenseOf(manifest), choice });
-  }
   const license = licenseOf(manifest);
   const listing = { ...filesOfTexts(texts), names: new Set(paths) };
   const packedExport = (exported: ExportedModel): SourceDescription => {
     const wanted = files.filter(({ path }) => exported.paths.includes(path));
     const source = { uri: `npm:${spec}`, integrity: manifest._integrity, files: wanted };
-    return { format: 'export', source, name: lastPart(pack.name), exported, license };
+    return { format: 'export', source, name: exported.title ?? lastPart(pack.name), exported, license };
   };
+  const voice = await describeVoice(listing, { where: `npm:${spec}`, file });
+  if (voice !== null) return packedExport(voice);
+  const gguf = chooseGguf(paths, { where: `npm:${spec}`, file });
+  if (gguf !== null) {
+    const source = { uri: `npm:${spec}`, integrity: manifest._integrity };
+    return describePackedGguf(gguf, { source, files, heads, license, choice });
+  }
   const pipeline = await describePipeline(listing, `npm:${spec}`);
   if (pipeline !== null) return packedExport(pipeline);
   // Without a graph there is often no configuration either; a missing graph is the better message.

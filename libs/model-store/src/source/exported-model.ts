@@ -5,12 +5,15 @@ import { isConfiguration } from './text-model-layout.js';
 
 /* Models that are exported for transformers.js as several graphs in `onnx/`. */
 
-/** Families of models that consist of several graphs. */
-export type ExportFamily = 'musicgen' | 'stable-diffusion' | 'text-to-video-sd' | 'vision-language' | 'whisper';
+/** Families of models whose graphs are served as they are, or are made of the weights of Whisper. */
+export type ExportFamily =
+  'musicgen' | 'piper' | 'stable-diffusion' | 'text-to-video-sd' | 'vision-language' | 'whisper';
 
 /** The graphs of a model and the settings that its manifest depends on. */
 export interface ExportedModel {
   family: ExportFamily;
+  /** Name of the model; absent: that of its source. */
+  title?: string;
   /** Path of the graph that the manifest names. */
   graphFile: string;
   /** The other graphs by the options of the family that name them. */

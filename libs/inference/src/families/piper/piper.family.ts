@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { loadPiperVoice } from '#model-store/voices';
 import type { EngineLoader } from '../../contract/engine-loader.js';
 import { QueuedTaskEngine } from '../../engines/queued-task.engine.js';
 import { type SpeakInput, speakTask } from '../../engines/speech.js';
@@ -6,7 +7,6 @@ import { openGraph } from '../../runtime/open-graph.js';
 import { loadPronouncer } from '../../speech/load-pronouncer.js';
 import { speakHandler } from '../../speech/synthesizer.js';
 import { PiperSynthesizer } from './piper.synthesizer.js';
-import { loadPiperVoice } from './piper.voice.js';
 
 /**
  * A Piper voice as it is published: a graph, and beside it the settings under the same name with `.json`. English

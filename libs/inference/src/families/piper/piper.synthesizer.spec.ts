@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
+import { readPiperVoice } from '#model-store/voices';
 import { onlyTask, RecordingSession } from '../../speech/__fixtures__/recording-session.js';
 import { PronunciationDictionary } from '../../speech/english/pronunciation-dictionary.js';
 import { WordPronouncer } from '../../speech/english/word-pronouncer.js';
 import { maxSymbols, PiperSynthesizer } from './piper.synthesizer.js';
-import { readPiperVoice } from './piper.voice.js';
 
 const phonemeIds = { _: [0], '^': [1], $: [2], ' ': [3], '.': [10], ə: [59], ʊ: [100], ˈ: [120], ː: [122], h: [20] };
 

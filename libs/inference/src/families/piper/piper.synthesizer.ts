@@ -1,4 +1,5 @@
 import { joinFloats } from '#common/values';
+import { boundary, type PiperVoice } from '#model-store/voices';
 import type { TaskContext } from '../../engines/queued-task.engine.js';
 import type { GraphSession } from '../../runtime/graph-session.js';
 import { cutPhonemes } from '../../speech/cut-phonemes.js';
@@ -6,7 +7,6 @@ import { spokenText } from '../../speech/english/spoken-text.js';
 import type { WordPronouncer } from '../../speech/english/word-pronouncer.js';
 import type { SpeakSettings, Synthesizer } from '../../speech/synthesizer.js';
 import { piperPhonemes } from './piper.phonemes.js';
-import { boundary, type PiperVoice } from './piper.voice.js';
 
 /** Symbols per run. Memory and the time to the first audio grow with it. */
 export const maxSymbols = 400;

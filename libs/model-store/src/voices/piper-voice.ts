@@ -2,6 +2,9 @@ import { readFile } from 'node:fs/promises';
 import { isObject } from '#common/values';
 import { PlatformError } from '#common';
 
+/** Settings of a voice are beside its graph, under the same name with this ending. */
+export const settingsEnding = '.json';
+
 /** How a voice writes what it speaks: phonemes of English, or the letters of any language. */
 export type PhonemeType = 'espeak' | 'text';
 

@@ -1,0 +1,1 @@
+export { boundary, loadPiperVoice, type PiperVoice, readPiperVoice, settingsEnding } from './piper-voice.js';
