@@ -7,9 +7,9 @@ import { IdleCollector } from '#platform/memory';
 import { QueueTransport } from '#queue';
 
 /**
- * Joins the cluster at the start, and drains at the end: new requests get 503 while open ones end, so that whoever routes
- * them can go elsewhere before the port closes. Nest closes the server after `onModuleDestroy`, and the stores after the
- * server.
+ * Joins the cluster at the start, and drains at the end: first it is not ready, then new requests get 503 while open ones
+ * end, so that whoever routes them can go elsewhere before the port closes. Nest closes the server after
+ * `onModuleDestroy`, and the stores after the server.
  */
 @Injectable()
 export class ApiLifecycle implements OnModuleInit, OnModuleDestroy {

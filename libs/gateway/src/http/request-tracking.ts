@@ -31,6 +31,7 @@ export interface TrackingServices {
 export function addRequestTracking(server: FastifyInstance, services: TrackingServices): void {
   const { drain, budgets, metrics, tracing } = services;
   const firstToken = firstTokenHistogram(metrics);
+  drain.attach(server.server);
   server.decorateRequest('accessRecord', null);
   server.addHook('onRequest', (request, reply, done) => {
     const isOperation = operations.some((path) => request.url.startsWith(path));
@@ -57,13 +58,15 @@ export function addRequestTracking(server: FastifyInstance, services: TrackingSe
       if (isOperation) observe(exchange, metrics);
       else end(exchange, services);
     });
+    // Node then writes `Connection: close`: the client must not send its next request on this connection.
+    if (drain.closing) reply.raw.shouldKeepAlive = false;
     if (!drain.draining || isOperation) return done();
     void reply.header('connection', 'close');
     done(new PlatformError('SERVICE_UNAVAILABLE', 'The service is restarting.'));
   });
-  // The client must not send its next request on this connection.
+  // The process may have been told to stop meanwhile.
   server.addHook('onSend', (_request, reply, payload, done) => {
-    if (drain.draining) void reply.header('connection', 'close');
+    if (drain.closing) void reply.header('connection', 'close');
     done(null, payload);
   });
 }

@@ -26,7 +26,7 @@ describe('Drain', () => {
     const drain = new Drain();
     drain.enter();
     drain.expired.addEventListener('abort', () => drain.leave());
-    await drain.drain(1, 60_000);
+    await drain.drain(1, { finalFrameMs: 60_000 });
     expect(drain.expired.aborted).toBe(true);
   });
 
