@@ -108,12 +108,19 @@ describe.runIf(commit !== null)('processes of the previous release', () => {
         await migrate();
         for (const dist of [undefined, previous]) {
           for (const role of order) {
-            for (const name of names[role]) await replace(name, dist);
+            for (const name of names[role]) {
+              // Previous apis may reset a connection while they stop, so they leave the balancer first, as pods do. Those
+              // of this release are stopped while requests come.
+              const replica = dist === undefined ? names.api.indexOf(name) : -1;
+              if (replica >= 0) await balancer.withdraw(replica);
+              await replace(name, dist);
+              if (replica >= 0) balancer.readmit(replica);
+            }
           }
         }
         const calls = await balancer.stop();
         expect(calls.length).toBeGreaterThan(requestsPerSecond);
-        expect(calls.filter(({ answer }) => answer === null)).toEqual([]);
+        expect(calls.flatMap(({ error }) => error ?? [])).toEqual([]);
         expect([...new Set(calls.map(({ answer }) => answer?.status))]).toEqual([200]);
         await platform.closedJobs(30_000);
         const requestIds = calls.map(({ answer }) => answer?.requestId ?? '');
