@@ -17,6 +17,7 @@ export const nightlySteps = [
     about: 'the npm package in an empty folder: installed, started, asked, started again offline',
     command: suite('package'),
   },
+  { name: 'images', about: 'the images, built and run with Docker or buildah', command: script('images.mjs') },
   { name: 'node-versions', about: 'unit tests on Node 22 and 24', command: suite('node-versions') },
   { name: 'tests', about: 'tests that are too long for .ci/run (*.nightly-spec.ts)', command: suite('nightly') },
   {
