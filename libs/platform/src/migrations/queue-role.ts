@@ -32,11 +32,20 @@ export async function ensureQueueRole(options: QueueRoleOptions): Promise<string
     await client.query(`${verb} ROLE ${role} LOGIN NOSUPERUSER NOCREATEDB NOCREATEROLE PASSWORD '${password}'`);
     await client.query(`GRANT CONNECT ON DATABASE ${client.escapeIdentifier(database)} TO ${role}`);
     await client.query(`CREATE SCHEMA IF NOT EXISTS ${schema} AUTHORIZATION ${role}`);
+    // A restored dump brings the schema without its owner, even if it leaves out what is in it.
+    if (!(await isOwner(client, role, `${namespace}_queue`)))
+      await client.query(`ALTER SCHEMA ${schema} OWNER TO ${role}`);
     await client.query('COMMIT');
     return withCredentials(options.url, role, password);
   } finally {
     await client.end();
   }
+}
+
+async function isOwner(client: pg.Client, role: string, schema: string): Promise<boolean> {
+  const sql = 'SELECT pg_get_userbyid(nspowner) AS owner FROM pg_namespace WHERE nspname = $1';
+  const { rows } = await client.query<{ owner: string }>(sql, [schema]);
+  return rows[0]?.owner === role;
 }
 
 /** Roles are shared by all databases of a server, whose installations may have different secrets. */
