@@ -419,6 +419,11 @@ llama4_text = dict(
                       rope_type="llama3"),
     rope_theta=500000.0, router_aux_loss_coef=0.001, router_jitter_noise=0.0, tie_word_embeddings=False, use_qk_norm=True,
 )  # fmt: skip
+gemma4_large = dict(
+    gemma4_text, attention_k_eq_v=True, hidden_size_per_layer_input=0, layer_types=gemma4_text["layer_types"][:3],
+    num_global_key_value_heads=1, num_hidden_layers=3, num_kv_shared_layers=0, use_bidirectional_attention="vision",
+    use_double_wide_mlp=False,
+)
 nemotron = dict(
     sizes, architectures=["NemotronHForCausalLM"], model_type="nemotron_h", attention_bias=False, attention_dropout=0.0,
     chunk_size=16, conv_kernel=4, expand=2, head_dim=16, hidden_dropout=0.0, layer_norm_epsilon=1e-05, mamba_head_dim=16,
@@ -469,6 +474,20 @@ published = {
             position_embedding_size=16,
         ),
     ),
+    "gemma4-26b": dict(
+        architectures=["Gemma4ForConditionalGeneration"], audio_config=None, audio_token_id=3, boa_token_id=3, boi_token_id=2,
+        dtype="bfloat16", eoa_token_index=3, eoi_token_id=2, image_token_id=2, initializer_range=0.02, model_type="gemma4",
+        tie_word_embeddings=True, video_token_id=4, vision_soft_tokens_per_image=4,
+        text_config=dict(
+            gemma4_large, enable_moe_block=True, moe_intermediate_size=16, num_experts=6, top_k_experts=3,
+        ),
+        vision_config=dict(
+            global_head_dim=8, head_dim=8, hidden_size=16, intermediate_size=16, model_type="gemma4_vision",
+            num_attention_heads=2, num_hidden_layers=1, num_key_value_heads=2, patch_size=4, pooling_kernel_size=2,
+            position_embedding_size=16,
+        ),
+    ),
+    "gemma4-31b": dict(gemma4_large, architectures=["Gemma4ForCausalLM"]),
     "gemma4-plain": dict(gemma4_text, architectures=["Gemma4ForCausalLM"], hidden_size_per_layer_input=0, num_kv_shared_layers=0,
                          use_double_wide_mlp=False, num_hidden_layers=3, layer_types=gemma4_text["layer_types"][:3]),
     "nemotron-h": dict(nemotron, hybrid_override_pattern="M-M*-", num_hidden_layers=5),

@@ -220,6 +220,17 @@ CASES = [
                "attention.sliding_window_pattern": [True, True, False] * 3, "embedding_length_per_layer_input": 12,
                "feed_forward_length": [24] * 5 + [48] * 4, "final_logit_softcapping": 5.0, "rope.freq_base_swa": 10000.0,
                "rope.dimension_count_swa": 8}),
+    # The larger models: experts in addition to feed-forwards, other numbers of heads, and keys that are values.
+    case("gemma4-moe", "gemma4", ("Gemma4Text", dict(
+        tie_word_embeddings=True, sliding_window=12, global_head_dim=16, num_global_key_value_heads=1, attention_k_eq_v=True,
+        hidden_size_per_layer_input=0, final_logit_softcapping=5.0, intermediate_size=24, enable_moe_block=True, num_experts=6,
+        top_k_experts=3, moe_intermediate_size=16, layer_types=["sliding_attention"] * 2 + ["full_attention"])), layers=3,
+         fused=True,
+         keys={"attention.key_length": 16, "attention.value_length": 16, "attention.key_length_swa": 8,
+               "attention.value_length_swa": 8, "attention.sliding_window": 12, "attention.shared_kv_layers": 0,
+               "attention.sliding_window_pattern": [True, True, False], "attention.head_count_kv": [2, 2, 1],
+               "embedding_length_per_layer_input": 0, "final_logit_softcapping": 5.0, "rope.freq_base_swa": 10000.0,
+               "rope.dimension_count_swa": 8, "expert_count": 6, "expert_used_count": 3, "expert_feed_forward_length": 16}),
     case("llama4", "llama4", ("Llama4Text", dict(
         attention_chunk_size=12, floor_scale=8192, attn_scale=0.1, intermediate_size=16, intermediate_size_mlp=48,
         interleave_moe_layer_step=2, num_local_experts=4, num_experts_per_tok=1, rope_parameters=rope("llama3", 5e5, **LLAMA3))),
@@ -311,7 +322,7 @@ def random_values(name, values, tied):
         return noise * (0.12 if tied else 0.5)
     if ".conv.conv." in name:
         return noise * 0.6
-    if "layer_scalar" in name:
+    if "layer_scalar" in name or name.endswith(("router.scale", ".per_expert_scale")):
         return noise * 0.2 + 1
     if "norm" in name:
         return noise * 0.2 + (0 if values.mean() == 0 else 1)
@@ -375,12 +386,12 @@ def write(path, entry, config, model):
         writer.add_feed_forward_length(feed_forward_length(config))
     writer.add_head_count(config.num_attention_heads)
     for key, add, value in (
-        ("attention.head_count_kv", writer.add_head_count_kv, key_value_heads(config)),
-        ("attention.key_length", writer.add_key_length, head),
-        ("attention.value_length", writer.add_value_length, head),
+        ("attention.head_count_kv", writer.add_head_count_kv, lambda: key_value_heads(config)),
+        ("attention.key_length", writer.add_key_length, lambda: head),
+        ("attention.value_length", writer.add_value_length, lambda: head),
     ):
         if key not in entry["keys"]:
-            add(value)
+            add(value())
     if hasattr(config, "conv_L_cache"):
         writer.add_shortconv_l_cache(config.conv_L_cache)
     if "attention.layer_norm_rms_epsilon" in entry["keys"]:
@@ -418,6 +429,12 @@ def write(path, entry, config, model):
     for layer in range(config.num_hidden_layers, config.num_hidden_layers + entry.get("ahead", 0)):
         writer.add_tensor(f"blk.{layer}.nextn.eh_proj.weight", np.zeros((HIDDEN, 2 * HIDDEN), dtype=np.float16))
         writer.add_tensor(f"blk.{layer}.attn_norm.weight", np.ones(HIDDEN, dtype=np.float32))
+    # Published files have keys and values of layers that use those of another too.
+    first = config.num_hidden_layers - entry["keys"].get("attention.shared_kv_layers", 0)
+    for layer in range(first, config.num_hidden_layers):
+        writer.add_tensor(f"blk.{layer}.attn_k_norm.weight", np.ones(HEAD, dtype=np.float32))
+        for part in ("k", "v"):
+            writer.add_tensor(f"blk.{layer}.attn_{part}.weight", np.ones((KEY_VALUE_HEADS * HEAD, HIDDEN), dtype=np.float16))
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()
@@ -447,6 +464,10 @@ def stored(entry, config, name, values, names, rotated):
         return
     if arch_is_nemotron(entry):
         yield from stored_nemotron(config, name, values)
+        return
+    if name.endswith((".router.scale", ".per_expert_scale")):
+        part = "ffn_gate_inp" if name.endswith(".router.scale") else "ffn_down_exps"
+        yield f"blk.{name.split('.')[2]}.{part}.scale", values
         return
     if ".experts." in name:
         yield from stored_experts(entry["arch"], name, values, entry.get("fused", False))

@@ -4,7 +4,8 @@ import { productOf } from '#common/values';
 /** Key and value buffers of one sequence of a split graph, and the number of stored positions. */
 interface SplitCache {
   length: number;
-  buffers: Float32Array[];
+  capacity: number;
+  pasts: { name: string; heads: number; size: number; buffer: Float32Array }[];
 }
 
 export interface RunnerShape {
@@ -42,15 +43,8 @@ const int64 = (values: number[], dims: number[]) => new Tensor('int64', BigInt64
 /** `capacity` 0 is for a graph without a past: one `append`, whose keys and values are dropped. */
 export async function openSplitRunner(path: string, shape: RunnerShape, capacity: number): Promise<SequenceRunner> {
   const session = await InferenceSession.create(path, sessionOptions);
-  const { keyValueHeads, headSize } = shape;
-  const rowSize = keyValueHeads * capacity * headSize;
-  // Layers that do not attend have a state instead, those that attend to latents one cache.
-  const names = session.inputNames.filter((name) => name.startsWith('past_key_values.'));
   let states = emptyStates(session);
-  const cache: SplitCache = {
-    length: 0,
-    buffers: names.map(() => new Float32Array(rowSize)),
-  };
+  const cache = emptyCache(session, shape, capacity);
   return {
     async append(tokenIds) {
       const feeds: Record<string, Tensor> = {
@@ -62,15 +56,14 @@ export async function openSplitRunner(path: string, shape: RunnerShape, capacity
       };
       // The past of layers with a window begins with the first token: nothing is dropped.
       if (session.inputNames.includes('window_starts')) feeds.window_starts = int64([0], [1]);
-      names.forEach((name, index) => {
-        const buffer = cache.buffers[index] ?? new Float32Array(rowSize);
-        feeds[name] = new Tensor('float32', buffer, [1, keyValueHeads, capacity, headSize]);
-      });
+      for (const { name, heads, size, buffer } of cache.pasts) {
+        feeds[name] = new Tensor('float32', buffer, [1, heads, capacity, size]);
+      }
       const outputs = await session.run(feeds);
       states = Object.fromEntries(
         Object.keys(states).map((name) => [name, tensor(outputs[name.replace('past_', 'new_')])]),
       );
-      scatter(cache, floats(outputs.new_kv), { keyValueHeads, headSize, capacity, count: tokenIds.length });
+      scatter(cache, tensor(outputs.new_kv), tokenIds.length);
       return {
         logits: floats(outputs.logits),
         top: { values: floats(outputs.topk_values), ids: integers(outputs.topk_ids) },
@@ -95,21 +88,28 @@ function emptyStates(session: InferenceSession): Record<string, Tensor> {
   );
 }
 
-interface NewPositions {
-  keyValueHeads: number;
-  headSize: number;
-  capacity: number;
-  count: number;
+/** Layers that do not attend have a state instead, those that attend to latents one cache. */
+function emptyCache(session: InferenceSession, { keyValueHeads, headSize }: RunnerShape, capacity: number): SplitCache {
+  const pasts = session.inputMetadata.flatMap((input) => {
+    if (!input.isTensor || !input.name.startsWith('past_key_values.')) return [];
+    const [, heads = 0, , size = 0] = input.shape.map((dimension) => Number(dimension) || 0);
+    const sizes = { heads: heads || keyValueHeads, size: size || headSize };
+    return [{ name: input.name, ...sizes, buffer: new Float32Array(sizes.heads * capacity * sizes.size) }];
+  });
+  return { length: 0, capacity, pasts };
 }
 
-function scatter(cache: SplitCache, values: Float32Array, positions: NewPositions): void {
-  const { keyValueHeads, headSize, capacity, count } = positions;
+/** New positions may have zeros behind the heads of a layer and their values. */
+function scatter(cache: SplitCache, fresh: Tensor, count: number): void {
+  const { capacity, length } = cache;
   if (capacity === 0) return;
-  const piece = count * headSize;
-  cache.buffers.forEach((buffer, index) => {
-    for (let head = 0; head < keyValueHeads; head++) {
-      const from = (index * keyValueHeads + head) * piece;
-      buffer.set(values.subarray(from, from + piece), (head * capacity + cache.length) * headSize);
+  const [, , freshHeads = 0, , freshSize = 0] = fresh.dims;
+  const values = floats(fresh);
+  cache.pasts.forEach(({ heads, size, buffer }, index) => {
+    for (let row = 0; row < heads * count; row++) {
+      const [head, step] = [Math.floor(row / count), row % count];
+      const from = ((index * freshHeads + head) * count + step) * freshSize;
+      buffer.set(values.subarray(from, from + size), (head * capacity + length + step) * size);
     }
   });
   cache.length += count;

@@ -40,6 +40,7 @@ describe('inspectDecoderGraph', () => {
       cacheType: 'float32',
       kvHeads: 4,
       headDim: 64,
+      sizes: { whole: { heads: 4, dimension: 64 }, windowed: { heads: 0, dimension: 0 } },
       vocabularySize: 1000,
       topSize: 64,
       hasLogSumExp: true,
@@ -62,6 +63,25 @@ describe('inspectDecoderGraph', () => {
     const half = [...splitInputs, state('past_states.3.inputs', 'float16')];
     const halfOutputs = [...splitOutputs, state('new_states.3.inputs', 'float16')];
     expect(() => inspectDecoderGraph(session(half, halfOutputs))).toThrow('`past_states.3.inputs` is not float32');
+  });
+
+  it('finds the sizes of layers with a window, which may differ from those of the others', () => {
+    const past = (layer: number, heads: number, positions: string, dimension: number) =>
+      ['key', 'value'].map((part) => ({
+        name: `past_key_values.${layer}.${part}`,
+        type: 'float32',
+        shape: ['batch', heads, positions, dimension],
+      }));
+    const others = ['input_ids', 'past_lens', 'last_index', 'window_starts'].map((name) => int64(name));
+    const outputs = splitOutputs.map((output) =>
+      output.name === 'new_kv' ? { ...output, shape: [4, 'batch', 4, 'seq', 16] } : output,
+    );
+    const whole = past(1, 1, 'capacity', 16);
+    const found = inspectDecoderGraph(session([...others, ...past(0, 4, 'window_6', 8), ...whole], outputs));
+    const sizes = { whole: { heads: 1, dimension: 16 }, windowed: { heads: 4, dimension: 8 } };
+    expect(found).toMatchObject({ kind: 'split', kvHeads: 4, headDim: 16, sizes });
+    const mixed = [...others, ...past(0, 2, 'capacity', 8), ...whole];
+    expect(() => inspectDecoderGraph(session(mixed, outputs))).toThrow('several sizes in layers of one kind');
   });
 
   it('finds one cache per layer that attends to latents', () => {

@@ -18,6 +18,12 @@ export interface CacheNames {
   window?: number;
 }
 
+/** Numbers of heads and of their values in layers of one kind. */
+export interface CacheSizes {
+  heads: number;
+  dimension: number;
+}
+
 /** A tensor of the state of a layer that does not attend: the input, and the output that replaces it. */
 export interface StateNames {
   past: string;
@@ -43,6 +49,8 @@ interface DecoderGraphBase {
  */
 export interface SplitGraph extends DecoderGraphBase {
   kind: 'split';
+  /** Of the layers that see the whole context and of those with a window. New positions have those of the graph. */
+  sizes: { whole: CacheSizes; windowed: CacheSizes };
   /** Number of top logits selected by the graph; 0 without this output. */
   topSize: number;
   hasLogSumExp: boolean;
@@ -132,10 +140,25 @@ function splitGraph(
   refuseUnknownInputs(inputs, known);
   if (!inputs.has('last_index')) throw unfit('its split cache comes without the input `last_index`');
   if (base.cacheType !== 'float32') throw unfit('its split cache is not float32');
+  const windowIn = (past: TensorDescription) => (takesStarts ? windowOf(past) : {});
+  const sizes = {
+    whole: sizesOf(
+      pasts.filter((past) => windowIn(past).window === undefined),
+      base,
+    ),
+    windowed: sizesOf(
+      pasts.filter((past) => windowIn(past).window !== undefined),
+      base,
+    ),
+  };
+  const [, , heads, , dimension] = outputs.get('new_kv')?.shape ?? [];
   return {
     ...base,
     kind: 'split',
-    caches: pasts.map((past) => ({ past: past.name, present: null, ...(takesStarts && windowOf(past)) })),
+    kvHeads: fixedSize(heads, base.kvHeads, 'num_key_value_heads'),
+    headDim: fixedSize(dimension, base.headDim, 'head_dim'),
+    sizes,
+    caches: pasts.map((past) => ({ past: past.name, present: null, ...windowIn(past) })),
     ...splitOutputs(inputs, outputs),
     states,
     mediaWidth: mediaWidthOf(inputs),
@@ -230,6 +253,17 @@ function stateInputs(inputs: Descriptions, outputs: Descriptions): StateNames[] 
     const sizes = dimensions.map((size) => fixedSize(size, undefined, name));
     return [{ past: name, present, dimensions: sizes }];
   });
+}
+
+/** Layers of one kind have the same sizes. */
+function sizesOf(pasts: readonly TensorDescription[], hints: DecoderHints): CacheSizes {
+  const [first, ...others] = pasts.map((past) => {
+    const { kvHeads: heads, headDim: dimension } = describeCache(past, hints);
+    return { heads, dimension };
+  });
+  if (first === undefined) return { heads: 0, dimension: 0 };
+  if (others.every(({ heads, dimension }) => heads === first.heads && dimension === first.dimension)) return first;
+  throw unfit('its caches have several sizes in layers of one kind');
 }
 
 function describeCache(past: TensorDescription, hints: DecoderHints): Omit<BaseShape, 'vocabularySize'> {

@@ -109,6 +109,21 @@ describe('CacheBlock', () => {
     expect([seen(block, 0, 4), seen(block, 1, 6)]).toEqual(before);
   });
 
+  it('leaves out the zeros behind heads and values of new positions', () => {
+    const block = new CacheBlock(new FakeGraphSession(), {
+      caches: [1],
+      heads: 2,
+      dimension: 2,
+      fresh: { heads: 3, dimension: 4 },
+    });
+    block.resize({ rows: 1, capacity: 3, lengths: [] });
+    const [steps, count] = [3, 2];
+    const data = Float32Array.from({ length: 2 * 3 * steps * 4 }, (_, index) => index);
+    block.write({ data, batch: 1, steps }, { batchIndex: 0, row: 0, position: 1, count });
+    // The second cache begins at 36, and a head is 12 long.
+    expect([...(block.tensors(0, 1)[0]?.data as Float32Array)]).toEqual([0, 0, 36, 37, 40, 41, 0, 0, 48, 49, 52, 53]);
+  });
+
   it('holds one buffer beside its own while it grows, and gives memory back when it shrinks or is freed', () => {
     const wide = { caches: Array.from({ length: 16 }, (_, index) => index), heads: 2, dimension: 256 };
     const block = new CacheBlock(new FakeGraphSession(), wide);

@@ -7,6 +7,8 @@ export interface CacheShape {
   caches: readonly number[];
   heads: number;
   dimension: number;
+  /** The same of new positions, which may have zeros behind the heads and their values; absent: no zeros. */
+  fresh?: { heads: number; dimension: number };
 }
 
 /**
@@ -90,26 +92,30 @@ export class CacheBlock {
   }
 
   /**
-   * Writes new positions returned by the graph, `[all caches, batch, heads, steps, dimension]`. The first `count` of batch
-   * row `batchIndex` go to row `row` from position `position` on.
+   * Writes new positions returned by the graph, `[all caches, batch, heads, steps, dimension]` of `shape.fresh`. The first
+   * `count` of batch row `batchIndex` go to row `row` from position `position` on.
    */
   write(
     fresh: { data: Float32Array; batch: number; steps: number },
     target: { batchIndex: number; row: number; position: number; count: number },
   ): void {
-    const { heads, dimension } = this.shape;
-    const stride = fresh.steps * dimension;
-    const elements = target.count * dimension;
+    const { heads, dimension, fresh: sizes = this.shape } = this.shape;
+    const stride = fresh.steps * sizes.dimension;
+    // Positions that the graph pads are copied one by one.
+    const pieces = sizes.dimension === dimension ? 1 : target.count;
+    const elements = (target.count * dimension) / pieces;
     for (const [cache, source] of this.shape.caches.entries()) {
       const buffer = this.bufferOf(cache);
-      let from = (source * fresh.batch + target.batchIndex) * heads * stride;
-      let to = (target.row * heads * this.capacity + target.position) * dimension;
+      const first = (source * fresh.batch + target.batchIndex) * sizes.heads * stride;
+      const start = (target.row * heads * this.capacity + target.position) * dimension;
       for (let head = 0; head < heads; head++) {
-        // A plain loop is faster than a typed-array copy for the few hundred bytes of one position.
-        if (elements <= 256) for (let i = 0; i < elements; i++) buffer[to + i] = fresh.data[from + i] as number;
-        else buffer.set(fresh.data.subarray(from, from + elements), to);
-        from += stride;
-        to += this.capacity * dimension;
+        for (let piece = 0; piece < pieces; piece++) {
+          const from = first + head * stride + piece * sizes.dimension;
+          const to = start + (head * this.capacity + piece) * dimension;
+          // A plain loop is faster than a typed-array copy for the few hundred bytes of one position.
+          if (elements <= 256) for (let i = 0; i < elements; i++) buffer[to + i] = fresh.data[from + i] as number;
+          else buffer.set(fresh.data.subarray(from, from + elements), to);
+        }
       }
     }
   }

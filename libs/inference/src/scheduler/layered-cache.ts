@@ -18,12 +18,14 @@ export class LayeredCache {
   readonly whole: CacheBlock;
   readonly windowed: CacheBlock;
 
-  constructor(session: GraphSession, { caches, kvHeads, headDim }: SplitGraph) {
-    const indexes = caches.map((_, index) => index);
-    const block = (isWanted: (index: number) => boolean) =>
-      new CacheBlock(session, { caches: indexes.filter(isWanted), heads: kvHeads, dimension: headDim });
-    this.whole = block((index) => caches[index]?.window === undefined);
-    this.windowed = block((index) => caches[index]?.window !== undefined);
+  constructor(session: GraphSession, { caches, kvHeads, headDim, sizes }: SplitGraph) {
+    const fresh = { heads: kvHeads, dimension: headDim };
+    const block = (hasWindow: boolean) => {
+      const indexes = [...caches.keys()].filter((index) => (caches[index]?.window !== undefined) === hasWindow);
+      return new CacheBlock(session, { caches: indexes, ...sizes[hasWindow ? 'windowed' : 'whole'], fresh });
+    };
+    this.whole = block(false);
+    this.windowed = block(true);
   }
 
   get rows(): number {

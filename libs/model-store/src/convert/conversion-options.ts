@@ -29,8 +29,9 @@ export function chooseLayout(options: ConversionOptions): ChosenLayout {
   const layout = chooseOption(options, 'layout', graphLayouts, 'split');
   return {
     emitDecoder: emitters[layout],
-    check: ({ mixers, latent, headSizes, sharedKeyValues, media }) => {
-      const isSplitOnly = mixers ?? latent ?? headSizes ?? sharedKeyValues ?? media;
+    check: ({ mixers, latent, media, ...heads }) => {
+      const varied = heads.headSizes ?? heads.keyValueHeadsOfLayers ?? heads.keysAsValues ?? heads.sharedKeyValues;
+      const isSplitOnly = mixers ?? latent ?? varied ?? media;
       if (layout === 'split' || isSplitOnly === undefined) return;
       if (media) throw badOption('layout', 'must be `split` for a model that reads images');
       const reason = latent ? 'attend to latents' : mixers ? 'keep a state' : 'share keys and values';

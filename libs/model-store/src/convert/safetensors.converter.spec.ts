@@ -97,6 +97,18 @@ describe('the converter of safetensors', async () => {
     await expect(contextOf(3)).rejects.toThrow('its dynamic rotary scaling has the factor 0.5 and 8 dimensions');
   });
 
+  it('reads heads of layers without a window as later libraries write them', async () => {
+    const input = await inputOf('gemma4-31b');
+    await edit(input, 'config.json', (config) => {
+      for (const name of ['global_head_dim', 'num_global_key_value_heads']) delete config[name];
+      config['per_layer_config'] = { 2: { head_dim: 16, num_key_value_heads: 1 } };
+    });
+    const { outputFolder } = await convert(input, { weights: 'float32' });
+    const [{ ids, logits }] = (await expectedTexts('gemma4-31b')) as [{ ids: number[]; logits: Float32Array[] }];
+    const [row] = await steps(outputFolder, [ids], 1);
+    expect(largestDifference(logits[0] ?? [], row ?? [])).toBeLessThan(1e-4);
+  });
+
   it('keeps every value of MXFP4 in blocks of 8 bits', async () => {
     const input = await inputOf('gpt-oss');
     const [stored, float] = [await convert(input), await convert(input, { weights: 'float32' })];
@@ -409,16 +421,26 @@ describe('a checkpoint that cannot be converted', () => {
       'it has no tensor model.layers.0.block_sparse_moe.router.layer.weight',
     ],
     [
-      'experts of the larger models',
-      'gemma4-plain',
-      (input) => edit(input, 'config.json', (config) => (config['enable_moe_block'] = true)),
-      'its enable_moe_block is true, as in Gemma 4 26B and 31B; E2B and E4B are converted',
+      'heads that differ between layers of one kind',
+      'gemma4-31b',
+      (input) =>
+        edit(input, 'config.json', (config) => {
+          delete config['global_head_dim'];
+          config['per_layer_config'] = { 0: { head_dim: 16 }, 2: { head_dim: 16 } };
+        }),
+      'config.json cannot be converted: its per_layer_config differs between layers of one kind',
     ],
     [
-      'fewer heads of keys in some layers',
-      'gemma4',
-      (input) => edit(input, 'config.json', (config) => (config['num_global_key_value_heads'] = 1)),
-      'its num_global_key_value_heads is 1, not 2 as in other layers',
+      'keys that are no values in a file without values',
+      'gemma4-31b',
+      (input) => edit(input, 'config.json', (config) => (config['attention_k_eq_v'] = false)),
+      'it has no tensor model.layers.2.self_attn.v_proj.weight',
+    ],
+    [
+      'experts that are not told',
+      'gemma4-31b',
+      (input) => edit(input, 'config.json', (config) => (config['enable_moe_block'] = true)),
+      'its num_local_experts is missing, not a number',
     ],
     [
       'shared keys of layers that there are not',

@@ -2,7 +2,13 @@ import { productOf } from '#common/values';
 import type { DecoderSize } from '#model-memory';
 import { checkChatTemplate } from '../convert/chat-template.js';
 import { defaultBlockSize } from '../convert/conversion-options.js';
-import { cachingLayers, type DecoderShape, stateTensors } from '../convert/decoder/decoder-shape.js';
+import {
+  cachingLayers,
+  type DecoderShape,
+  headSizeOf,
+  keyValueHeadsOf,
+  stateTensors,
+} from '../convert/decoder/decoder-shape.js';
 import type { LinearFormat } from '../convert/decoder/linear-layer.js';
 import { stretchedContext } from '../convert/decoder/read-rotary.js';
 import { canShareTable } from '../convert/decoder/shared-table.js';
@@ -122,9 +128,11 @@ export function describeGguf(
 export function sizesOf(shape: DecoderShape, parameters: number) {
   const window = shape.attention?.window;
   const caching = cachingLayers(shape);
-  const windowed = caching.filter((layer) => window?.layers[layer]).length;
-  const tensorsPerLayer = shape.latent ? 1 : 2;
-  const bytesPerLayer = tensorsPerLayer * shape.keyValueHeads * shape.headSize * Float32Array.BYTES_PER_ELEMENT;
+  const bytesOf = (layers: number[]) => {
+    const values = layers.map((layer) => keyValueHeadsOf(shape, layer) * headSizeOf(shape, layer));
+    const tensorsPerLayer = shape.latent ? 1 : 2;
+    return tensorsPerLayer * Float32Array.BYTES_PER_ELEMENT * values.reduce((sum, count) => sum + count, 0);
+  };
   const vocabularyValues = shape.hiddenSize * shape.vocabularySize;
   return {
     parameters,
@@ -132,9 +140,11 @@ export function sizesOf(shape: DecoderShape, parameters: number) {
     tableValues: tableValues(shape),
     isTied: shape.tiedHead && !shape.headless,
     contextLength: shape.contextLength,
-    cacheBytesPerToken: (caching.length - windowed) * bytesPerLayer,
+    cacheBytesPerToken: bytesOf(caching.filter((layer) => !window?.layers[layer])),
     stateBytes: stateBytes(shape),
-    windowCache: window ? { size: window.size, bytesPerToken: windowed * bytesPerLayer } : null,
+    windowCache: window
+      ? { size: window.size, bytesPerToken: bytesOf(caching.filter((layer) => window.layers[layer])) }
+      : null,
     heads: shape.heads,
     hiddenSize: shape.hiddenSize,
     innerSize: shape.feedForward.size,

@@ -2,7 +2,13 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { architecturesWithStates, convertArchitecture, knownTexts, tinyArchitectures } from '#test/tiny-architectures';
+import {
+  architecturesWithSharedKeys,
+  architecturesWithStates,
+  convertArchitecture,
+  knownTexts,
+  tinyArchitectures,
+} from '#test/tiny-architectures';
 import { CrossEncoder } from '../../reranking/index.js';
 import { openGraph } from '../../runtime/open-graph.js';
 
@@ -12,10 +18,11 @@ import { openGraph } from '../../runtime/open-graph.js';
  */
 
 const stateful = 'whose layers keep a state; it can only write text here';
+const sharing = 'whose layers share keys and values; it can only write text here';
 /** Reasons to refuse models that the graph of whole texts does not compute. */
 const refused: Readonly<Record<string, string>> = {
   gemma2: 'its output layer has a cap or a bias',
-  gemma4: 'whose layers share keys and values; it can only write text here',
+  ...Object.fromEntries(architecturesWithSharedKeys.map((name) => [name, sharing])),
   'gpt-oss': 'whose layers attend to sinks; it can only write text here',
   ...Object.fromEntries(architecturesWithStates.map((name) => [name, stateful])),
 };

@@ -63,6 +63,13 @@ export interface Architecture {
   unrotated?: { every: number } | 'whole-context' | 'beside-windows' | 'all';
   /** Values are normed by head, without gains. */
   valueNorm?: true;
+  /**
+   * Layers with a window may have other sizes and numbers of heads than the others, the last layers may use the keys and
+   * values of earlier ones, and keys may be values.
+   */
+  variedHeads?: true;
+  /** Experts are there in addition to the layer's feed-forward. */
+  expertsBeside?: true;
   /** Every token sees the whole text: the model gives embeddings, and writes none. */
   bidirectional?: true;
   /** Present: the model may have experts, or must have them. */
@@ -303,7 +310,7 @@ export const architectures: Readonly<Record<string, Architecture>> = {
     seesWholeImages: true,
   },
   gemma4: {
-    models: 'Gemma 4 (E2B, E4B)',
+    models: 'Gemma 4 (E2B, E4B, 26B-A4B, 31B)',
     modelType: 'gemma4_text',
     className: 'Gemma4ForCausalLM',
     rotaryPairs: 'halves',
@@ -314,6 +321,9 @@ export const architectures: Readonly<Record<string, Architecture>> = {
     wholeContextEvery: 6,
     windowRotary: { base: 10000 },
     valueNorm: true,
+    variedHeads: true,
+    experts: 'allowed',
+    expertsBeside: true,
   },
   'gemma-embedding': {
     models: 'EmbeddingGemma (embeddings)',

@@ -2,15 +2,14 @@ import { onnxDataTypeCode } from '../../onnx/onnx-types.js';
 import { GraphBuilder, type ValueName } from '../../onnx/index.js';
 import {
   attends,
-  expertsOf,
-  feedForwardSize,
   headSizeOf,
+  keyValueHeadsOf,
   weightNames,
   type DecoderShape,
   type LayerPart,
   type RotaryShape,
 } from './decoder-shape.js';
-import { emitExperts } from './expert-layers.js';
+import { emitFeedForward } from './feed-forward.js';
 import {
   embeddingContent,
   emitLinear,
@@ -98,16 +97,16 @@ export class DecoderBody {
     for (let layer = 0; layer < shape.layers; layer++) {
       const isFeedForward = shape.mixers?.[layer]?.kind === 'none';
       const attended = isFeedForward
-        ? this.feedForward(layer, normed)
+        ? emitFeedForward(this, layer, { residual, normed })
         : this.firstHalf(layer, normed, attention, states);
       let delta: ValueName;
       if (shape.oneHalf) delta = attended;
       else if (shape.parallelResidual) {
-        delta = this.builder.node('Add', [attended, this.feedForward(layer, normed)]);
+        delta = this.builder.node('Add', [attended, emitFeedForward(this, layer, { residual, normed })]);
       } else {
         const middle = this.addHalf(residual, attended, layer, 'attention_post_norm', 'feed_forward_norm');
         residual = middle.sum;
-        delta = this.feedForward(layer, middle.normed);
+        delta = emitFeedForward(this, layer, { residual, normed: middle.normed });
       }
       ({ sum: residual, normed } = this.endLayer(layer, residual, delta, inputs));
     }
@@ -173,7 +172,8 @@ export class DecoderBody {
 
   /** Adds keys for the cache, `[batch, sequence, heads * headSize]`: rotated by their positions. */
   rotateKey(layer: number, key: ValueName, positions: ValueName): ValueName {
-    const { keyValueHeads, normsRotated, attention } = this.options.shape;
+    const { normsRotated, attention } = this.options.shape;
+    const keyValueHeads = keyValueHeadsOf(this.options.shape, layer);
     const tables = this.rotaryTables(layer);
     const rotated = this.rotate(key, { heads: keyValueHeads, layer }, positions, tables);
     if (attention?.rotatedNorm && tables !== null) return this.plainNorm(rotated, keyValueHeads, layer);
@@ -303,7 +303,8 @@ export class DecoderBody {
     if (this.latents) {
       return this.latents.emit(layer, input, (query, key) => attention(layer, { query, key, value: null }));
     }
-    const { hiddenSize, heads, keyValueHeads, bias, attention: settings, sharedKeyValues } = this.options.shape;
+    const { hiddenSize, heads, bias, attention: settings, sharedKeyValues, keysAsValues } = this.options.shape;
+    const keyValueHeads = keyValueHeadsOf(this.options.shape, layer);
     const headSize = headSizeOf(this.options.shape, layer);
     const part = (name: LayerPart, count: number) => {
       const weight = weightNames.layer(layer, name);
@@ -316,8 +317,10 @@ export class DecoderBody {
       : { query: part('query', heads), gate: null };
     const query = normed('query', plainQuery, heads);
     const isShared = (sharedKeyValues?.[layer] ?? null) !== null;
-    const key = isShared ? null : normed('key', part('key', keyValueHeads), keyValueHeads);
-    const value = isShared ? null : this.valueNorm(part('value', keyValueHeads), keyValueHeads, layer);
+    const plainKey = isShared ? null : part('key', keyValueHeads);
+    const key = plainKey && normed('key', plainKey, keyValueHeads);
+    const plainValue = plainKey && (keysAsValues?.[layer] ? plainKey : part('value', keyValueHeads));
+    const value = plainValue && this.valueNorm(plainValue, keyValueHeads, layer);
     const context = attention(layer, { query, key, value });
     const output = {
       name: weightNames.layer(layer, 'attention_output'),
@@ -373,20 +376,6 @@ export class DecoderBody {
     const attributes = { axis: -1, epsilon: { float: this.options.shape.norm.epsilon } };
     const normed = builder.node('SimplifiedLayerNormalization', [perHead, this.ones(size)], attributes);
     return builder.node('Reshape', [normed, builder.integers([0, 0, heads * size])]);
-  }
-
-  private feedForward(layer: number, input: ValueName): ValueName {
-    const { hiddenSize, feedForward, bias } = this.options.shape;
-    const { kind } = feedForward;
-    const experts = expertsOf(this.options.shape, layer);
-    if (experts) return emitExperts(this, layer, experts, input);
-    const size = feedForwardSize(this.options.shape, layer);
-    const widen = (part: LayerPart) =>
-      this.linear(input, { name: weightNames.layer(layer, part), inputs: hiddenSize, outputs: size }, bias.feedForward);
-    const isGated = kind.startsWith('gated-');
-    const inner = isGated ? this.gated(widen('gate'), widen('up')) : this.activated(widen('up'));
-    const down = { name: weightNames.layer(layer, 'down'), inputs: size, outputs: hiddenSize };
-    return this.linear(inner, down, bias.feedForward);
   }
 
   /** Adds the activation of the gate, times the other half. */

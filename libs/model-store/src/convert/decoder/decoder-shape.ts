@@ -3,7 +3,7 @@ export interface DecoderShape {
   layers: number;
   hiddenSize: number;
   heads: number;
-  /** Key-value heads; a divisor of `heads`. */
+  /** Key-value heads, or the most that a layer has; a divisor of `heads`. */
   keyValueHeads: number;
   headSize: number;
   vocabularySize: number;
@@ -18,8 +18,12 @@ export interface DecoderShape {
   latent?: LatentShape;
   /** The replacement of attention in each layer, null where it attends; absent: every layer attends. */
   mixers?: readonly (Mixer | null)[];
-  /** Sizes of the heads of each layer, at most `headSize`; the cache has zeros behind smaller ones. */
+  /** Sizes of the heads of each layer, at most `headSize`. Layers with the same window, or none, have the same. */
   headSizes?: readonly number[];
+  /** The same of their key-value heads, at most `keyValueHeads`. */
+  keyValueHeadsOfLayers?: readonly number[];
+  /** Layers whose values are their keys before norm and rotation (Gemma 4). */
+  keysAsValues?: readonly boolean[];
   /** The layer whose keys and values a layer reads, null for its own; absent: all have their own (Gemma 4). */
   sharedKeyValues?: readonly (number | null)[];
   /** The values of each head are normed, without gains. */
@@ -252,6 +256,14 @@ export function headSizeOf(
   return headSizes?.[layer] ?? headSize;
 }
 
+/** Returns the number of key-value heads of a layer. */
+export function keyValueHeadsOf(
+  { keyValueHeads, keyValueHeadsOfLayers }: Pick<DecoderShape, 'keyValueHeads' | 'keyValueHeadsOfLayers'>,
+  layer: number,
+): number {
+  return keyValueHeadsOfLayers?.[layer] ?? keyValueHeads;
+}
+
 export interface FeedForwardShape {
   /** `gated-…`: down(activation(gate(x)) * up(x)); the others: down(activation(up(x))). */
   kind: 'gated-silu' | 'gated-gelu' | 'gated-gelu-tanh' | 'gelu' | 'gelu-tanh' | 'relu-squared';
@@ -289,6 +301,11 @@ export interface ExpertShape {
   clamp?: { limit: number; alpha: number; shift: number };
   /** One more expert that computes every token; `weighted`: times a sigmoid of its own router. */
   shared?: { size: number; weighted: boolean };
+  /**
+   * A feed-forward of this size computes every token in addition. Both results and the input of the experts have norms of
+   * their own, the router norms what it reads, and each expert's weight has a learned factor (Gemma 4).
+   */
+  beside?: { size: number };
 }
 
 /** The experts of a layer; undefined for a dense one. */
@@ -296,10 +313,11 @@ export function expertsOf({ feedForward }: DecoderShape, layer: number): ExpertS
   return feedForward.dense?.layers[layer] ? undefined : feedForward.experts;
 }
 
-/** Size of the feed-forward of a layer, or of one of its experts. */
+/** Size of the feed-forward of a layer, which it has in place of experts or in addition. */
 export function feedForwardSize({ feedForward }: DecoderShape, layer: number): number {
-  const { dense, size } = feedForward;
-  return dense?.layers[layer] ? dense.size : size;
+  const { dense, size, experts } = feedForward;
+  if (dense?.layers[layer]) return dense.size;
+  return experts?.beside?.size ?? size;
 }
 
 /**
@@ -369,6 +387,11 @@ export const layerParts = [
   'shared_gate',
   'shared_up',
   'shared_down',
+  'router_norm',
+  'expert_scale',
+  'expert_norm',
+  'expert_post_norm',
+  'beside_post_norm',
   'feed_forward_post_norm',
   'input_gate',
   'input_projection',

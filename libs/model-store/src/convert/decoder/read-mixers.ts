@@ -3,9 +3,8 @@ import type { Architecture } from './architectures.js';
 import type { DecoderShape, GatedDelta, Mixer } from './decoder-shape.js';
 import type { DecoderSource } from './decoder-source.js';
 import { kernelLength } from './kernel-length.js';
+import { keyValueHeadsKey } from './read-heads.js';
 import { readMamba } from './read-mamba.js';
-
-const keyValueHeadsKey = 'attention.head_count_kv';
 
 type ReadMixers = Pick<DecoderShape, 'mixers'> & { keyValueHeads?: number };
 

@@ -11,6 +11,7 @@ import {
 } from './decoder-shape.js';
 import type { DecoderSource } from './decoder-source.js';
 import { latentScale, readLatent } from './read-latent.js';
+import { mostKeyValueHeads, readHeads } from './read-heads.js';
 import { countLayers, readMixers } from './read-mixers.js';
 import { readMedia } from './read-media.js';
 import { readRotary, stretchedContext } from './read-rotary.js';
@@ -62,9 +63,10 @@ export function readDecoderShape(
     latent,
     mixers,
     oneHalf: architecture.oneHalf,
-    ...readSharing(source, { ...sizes, windowed: windowedLayers({ parameters, layers }, architecture) }),
+    ...(architecture.variedHeads &&
+      readHeads(source, { ...sizes, windowed: windowedLayers({ parameters, layers }, architecture) })),
     valueNorm: architecture.valueNorm,
-    ...(parameters.has('embedding_length_per_layer_input') && {
+    ...(parameters.number('embedding_length_per_layer_input', 0) > 0 && {
       layerInputs: { size: parameters.size('embedding_length_per_layer_input') },
     }),
     layerScale: has('blk.0.layer_output_scale.weight') ? true : undefined,
@@ -97,7 +99,7 @@ function readSizes(source: DecoderSource, architecture: Architecture, chosen?: n
   // All heads attend to the same latents.
   const keyValueHeads = architecture.latentAttention
     ? 1
-    : (listedHeads ?? parameters.size('attention.head_count_kv', heads));
+    : (listedHeads ?? mostKeyValueHeads(source, architecture, heads));
   const latent = architecture.latentAttention ? readLatent(source) : undefined;
   const headSize = latent
     ? latent.rank + parameters.size('rope.dimension_count')
@@ -153,13 +155,12 @@ function readDirection(
 /** Layers whose output is computed while text is written, and not of whole texts at once. */
 function refuseTextOnly(
   { fileName, architecture }: DecoderSource,
-  { valueNorm }: Architecture,
+  { variedHeads }: Architecture,
   { mixers, attention }: { mixers: unknown; attention: AttentionShape },
 ): void {
-  // Of the architectures with sizes of heads that differ.
-  const kept = valueNorm ? 'share keys and values' : 'keep a state';
+  const kept = variedHeads ? 'share keys and values' : 'keep a state';
   const reason = attention.sinks ? 'attend to sinks' : kept;
-  if (mixers === undefined && !attention.sinks && !valueNorm) return;
+  if (mixers === undefined && !attention.sinks && !variedHeads) return;
   throw invalidFile(
     fileName,
     `its architecture is ${architecture}, whose layers ${reason}; it can only write text here`,
@@ -267,6 +268,7 @@ function readFeedForward(source: DecoderSource, architecture: Architecture, laye
   const first = dense.indexOf(false);
   const experts = first < 0 ? undefined : readExperts(source, architecture, first);
   const size = experts && parameters.has('expert_feed_forward_length') ? 'expert_feed_forward_length' : null;
+  if (experts?.beside) return { kind, size: parameters.size('expert_feed_forward_length'), experts };
   const listed = architecture.oneHalf ? null : parameters.listedNumbers('feed_forward_length');
   if (listed) return { kind, ...listedSizes(source, listed, layers) };
   const plainSize = () =>
@@ -292,30 +294,6 @@ function listedSizes(
     throw invalidFile(fileName, `${listed} for ${layers} layers; one or two sizes are read`);
   }
   return other === undefined ? { size } : { size, dense: { layers: sizes.map((each) => each === other), size: other } };
-}
-
-/** Reads sizes of heads that differ with the window, and layers behind the others that read their keys and values. */
-function readSharing(
-  { parameters, fileName }: DecoderSource,
-  { layers, headSize, windowed }: { layers: number; headSize: number; windowed: readonly boolean[] },
-): Pick<DecoderShape, 'headSizes' | 'sharedKeyValues'> {
-  const narrow = parameters.size('attention.key_length_swa', headSize);
-  const shared = parameters.number('attention.shared_kv_layers', 0);
-  if (narrow > headSize || narrow % 2 !== 0) {
-    throw invalidFile(
-      fileName,
-      `its heads of ${narrow} values in layers with a window do not fit those of ${headSize}`,
-    );
-  }
-  const headSizes = narrow === headSize ? undefined : windowed.map((hasWindow) => (hasWindow ? narrow : headSize));
-  if (shared === 0) return { headSizes };
-  const first = layers - shared;
-  const sources = windowed.map((hasWindow, layer) =>
-    layer < first ? null : windowed.slice(0, Math.max(0, first)).lastIndexOf(hasWindow),
-  );
-  if (Number.isSafeInteger(shared) && shared > 0 && !sources.includes(-1))
-    return { headSizes, sharedKeyValues: sources };
-  throw invalidFile(fileName, `${shared} of its ${layers} layers share keys and values that no other layer has`);
 }
 
 /** A flag per layer: whether it has no experts, in a model that has them. */
@@ -363,6 +341,7 @@ function readExperts(source: DecoderSource, architecture: Architecture, dense: n
     bias: tensors.has(`blk.${dense}.ffn_gate_inp.bias`),
     clamp: architecture.expertClamp,
     shared: readSharedExpert(source, architecture, dense),
+    ...(architecture.expertsBeside && { beside: { size: parameters.size('feed_forward_length') } }),
   };
 }
 

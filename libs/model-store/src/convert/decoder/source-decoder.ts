@@ -14,6 +14,8 @@ import type { WeightSource } from './weight-source.js';
 
 /** Tensors that may be unused: rotary frequencies that follow from the metadata, and those that are read separately. */
 const unneededTensors = /^rope_(?:freqs|factors_long|factors_short)\.weight$|\.attn_rot_embd(?:\.weight)?$/;
+/** Files have these of layers that use those of another layer too. */
+const keysOrValues = /^blk\.(\d+)\.attn_(?:k|v|k_norm)\.weight$/;
 const maxNamed = 5;
 /** Weights of queries and keys, whose rows or values follow the order of rotary pairs. */
 const rotated = /\.(?:query|key)(?:_norm)?(?:\.bias)?$/;
@@ -41,7 +43,7 @@ export class SourceDecoder implements WeightSource {
     }
     const shape = readDecoderShape(source, architecture, { contextLength, purpose });
     const slices = new TensorSlices(shape, architecture, (name) => tensors.has(name));
-    checkTensors(source, slices, { layers: shape.layers, purpose });
+    checkTensors(source, slices, { shape, purpose });
     return new SourceDecoder(source, architecture, shape, slices);
   }
 
@@ -125,7 +127,7 @@ function rowsOf({ dimensions }: SourceTensor): number {
 function checkTensors(
   { fileName, tensors, parameters }: DecoderSource,
   slices: TensorSlices,
-  { layers, purpose }: { layers: number; purpose: DecoderPurpose },
+  { shape, purpose }: { shape: DecoderShape; purpose: DecoderPurpose },
 ): void {
   const unread = new Set(tensors.keys());
   for (const [name, dimensions] of slices.expectedTensors()) {
@@ -136,10 +138,15 @@ function checkTensors(
     const sizes = `its tensor ${tensor.origin?.name ?? name} is ${tensor.dimensions.join(' × ')}, not ${dimensions.join(' × ')}`;
     throw invalidFile(tensor.origin?.fileName ?? fileName, sizes);
   }
-  const isBehindLayers = (name: string) => Number(/^blk\.(\d+)\./.exec(name)?.[1] ?? 0) >= layers;
+  const isBehindLayers = (name: string) => Number(/^blk\.(\d+)\./.exec(name)?.[1] ?? 0) >= shape.layers;
   const guessesAhead = parameters.number('nextn_predict_layers', 0) > 0;
+  const isShared = (name: string) => {
+    const [, layer] = keysOrValues.exec(name) ?? [];
+    return layer !== undefined && (shape.sharedKeyValues?.[Number(layer)] ?? null) !== null;
+  };
   const isUnneeded = (name: string): boolean =>
     unneededTensors.test(name) ||
+    isShared(name) ||
     (guessesAhead && isBehindLayers(name)) ||
     (purpose !== 'text' && tensorsBehindLayers.test(name));
   const unused = [...unread].filter((name) => !isUnneeded(name));

@@ -1,7 +1,7 @@
 import type { GraphBuilder, OnnxGraph, ValueName } from '../../onnx/index.js';
 import { onnxDataTypeCode } from '../../onnx/onnx-types.js';
 import { DecoderBody, type DecoderOptions, type Projections } from './decoder-body.js';
-import { cachingLayers, headSizeOf, stateTensors } from './decoder-shape.js';
+import { cachingLayers, headSizeOf, keyValueHeadsOf, stateTensors } from './decoder-shape.js';
 import type { LayerStates } from './mixer.js';
 
 /** Number of top candidates that the graph returns for samplers. */
@@ -20,7 +20,8 @@ const masked = -1e9;
  * - input `last_index`: int64 [batch], the position within `seq` whose logits are wanted (rows may be padded right)
  * - input `wanted_ids`: int64 [batch, wanted], tokens whose logits are wanted
  * - input `past_key_values.N.key|value`: float32 [batch, kv_heads, capacity, head_dim], of the layers that attend; of
- *   one with a window of W tokens, the dimension `capacity` has the name `window_W`
+ *   one with a window of W tokens, the dimension `capacity` has the name `window_W`. Layers with a window may have other
+ *   numbers and sizes of heads than those without.
  * - input `past_key_values.N.latent`: the same in place of keys and values, for attention to latents
  * - input `window_starts`, if there are such layers: int64 [batch], the position in the first place of their pasts. The
  *   caller may drop positions that no later token sees.
@@ -32,7 +33,7 @@ const masked = -1e9;
  * - output `lse`: float32 [batch], the log of the sum of exponentials of the row of logits
  * - output `wanted_logits`: float32 [batch, wanted]
  * - output `new_kv`: float32 [2 * layers, batch, kv_heads, seq, head_dim], layer by layer that attends, key then value;
- *   of latents [layers, …]
+ *   of latents [layers, …]. Zeros fill what a layer has less of heads and their values than another.
  */
 export function emitSplitDecoder(options: DecoderOptions): OnnxGraph {
   if (options.linear.kind === 'float16') throw new Error('The split graph computes in float32.');
@@ -62,6 +63,8 @@ class SplitDecoder implements LayerStates {
   private readonly newKeyValues: ValueName[] = [];
   /** Keys and values of the new tokens by layer, as they are cached. */
   private readonly fresh = new Map<number, { key: ValueName; value: ValueName }>();
+  /** By the size of heads: `[batch, heads, seq, head_dim]`. */
+  private readonly contextShapes = new Map<number, ValueName>();
   private readonly positions: ValueName;
   /** By the layers' window; 0: none. */
   private readonly pasts = new Map<number, PastShape>();
@@ -70,8 +73,6 @@ class SplitDecoder implements LayerStates {
   /** Null until a layer needs it. */
   private mask: ValueName | null = null;
   private readonly lengths: MaskLengths;
-  /** `[batch, heads, seq, head_dim]`. */
-  private readonly contextShape: ValueName;
   /** `[batch, kv_heads, group, seq]`. */
   private readonly scoreRows: ValueName;
   /** Place of a layer's keys and values among those that attend. */
@@ -79,7 +80,7 @@ class SplitDecoder implements LayerStates {
 
   constructor(private readonly body: DecoderBody) {
     const builder = (this.builder = body.builder);
-    const { heads, keyValueHeads, headSize } = body.options.shape;
+    const { heads, keyValueHeads } = body.options.shape;
     this.cachePlaces = new Map(cachingLayers(body.options.shape).map((layer, place) => [layer, place]));
     builder.input('input_ids', 'int64', ['batch', 'seq']);
     builder.input('past_lens', 'int64', ['batch']);
@@ -88,7 +89,6 @@ class SplitDecoder implements LayerStates {
     this.declarePast();
     const batch = builder.node('Shape', ['past_lens']);
     const sequence = this.dimension('input_ids', 1);
-    this.contextShape = this.concat([batch, builder.integers([heads]), sequence, builder.integers([headSize])], 0);
     this.scoreRows = this.concat([batch, builder.integers([keyValueHeads, heads / keyValueHeads]), sequence], 0);
     const steps = this.range(sequence);
     const pastColumn = this.unsqueeze('past_lens', [1]);
@@ -113,14 +113,13 @@ class SplitDecoder implements LayerStates {
 
   private declarePast(): void {
     const { shape } = this.body.options;
-    const { keyValueHeads, headSize } = shape;
     let hasWindow = false;
     for (const layer of this.cachePlaces.keys()) {
       const window = this.body.windowOf(layer);
       hasWindow ||= window !== null;
       const capacity = window === null ? 'capacity' : `window_${window.size}`;
       for (const part of shape.latent ? ['latent'] : ['key', 'value']) {
-        const dimensions = ['batch', keyValueHeads, capacity, headSize];
+        const dimensions = ['batch', keyValueHeadsOf(shape, layer), capacity, headSizeOf(shape, layer)];
         this.builder.input(`${this.pastName(layer)}.${part}`, 'float32', dimensions);
       }
     }
@@ -213,7 +212,7 @@ class SplitDecoder implements LayerStates {
     const capacity = this.dimension(`${this.pastName(owner)}.${keys}`, 2);
     const sink = this.body.options.shape.attention?.sinks ? [this.builder.integers([1])] : [];
     return {
-      mask: this.emitMask(capacity, window),
+      mask: this.emitMask(layer, capacity, window),
       parts: this.concat([capacity, this.lengths.sequence, ...sink], 0),
     };
   }
@@ -222,10 +221,11 @@ class SplitDecoder implements LayerStates {
    * Masks positions beyond a row's length in the past, and later positions in the new tokens; with a window, also those
    * before it.
    */
-  private emitMask(capacity: ValueName, window: number): ValueName {
+  private emitMask(layer: number, capacity: ValueName, window: number): ValueName {
     const { builder } = this;
     const { batch, sequence, steps, pastColumn } = this.lengths;
-    const { heads, keyValueHeads } = this.body.options.shape;
+    const { heads } = this.body.options.shape;
+    const keyValueHeads = keyValueHeadsOf(this.body.options.shape, layer);
     const isChunked = window > 0 && this.body.options.shape.attention?.window?.chunked === true;
     const one = builder.integers([1]);
     const places = this.unsqueeze(this.range(capacity), [0]);
@@ -273,16 +273,17 @@ class SplitDecoder implements LayerStates {
   private attend(layer: number, projections: Projections): ValueName {
     const { body, builder } = this;
     const { shape } = body.options;
-    const { heads, keyValueHeads, headSize, attention, latent } = shape;
+    const { heads, attention, latent } = shape;
     const { mask, parts } = this.pastOf(layer);
-    const size = headSizeOf(body.options.shape, layer);
+    const size = headSizeOf(shape, layer);
+    const keyValueHeads = keyValueHeadsOf(shape, layer);
     const rotated = body.rotateQuery(layer, projections.query, this.positions);
-    const query = this.padded(body.splitHeads(rotated, heads, size), size);
+    const query = body.splitHeads(rotated, heads, size);
     const owner = shape.sharedKeyValues?.[layer] ?? layer;
     const { key, value } = this.fresh.get(owner) ?? this.addKeyValues(layer, projections, size);
 
     // Query heads that share a key-value head become rows of one product: [batch, kv_heads, group * seq, head_dim].
-    const grouped = builder.node('Reshape', [query, builder.integers([0, keyValueHeads, -1, headSize])]);
+    const grouped = builder.node('Reshape', [query, builder.integers([0, keyValueHeads, -1, size])]);
     const [pastKey, pastValue] = (latent ? ['latent', 'latent'] : ['key', 'value']).map(
       (part) => `${this.pastName(owner)}.${part}`,
     ) as [ValueName, ValueName];
@@ -298,33 +299,40 @@ class SplitDecoder implements LayerStates {
       builder.node('MatMul', [pastWeights, pastValue]),
       builder.node('MatMul', [newWeights, value]),
     ]);
-    return body.joinHeads(this.cut(builder.node('Reshape', [context, this.contextShape]), size), size);
+    return body.joinHeads(builder.node('Reshape', [context, this.contextShape(size)]), size);
   }
 
   /** Adds the keys and values of a layer to the outputs, as they are cached. */
   private addKeyValues(layer: number, { key, value }: Projections, size: number): { key: ValueName; value: ValueName } {
     const { body } = this;
     if (key === null) throw new Error(`Layer ${layer} has no keys.`);
-    const { keyValueHeads } = body.options.shape;
-    const split = (input: ValueName) => this.padded(body.splitHeads(input, keyValueHeads, size), size);
+    const keyValueHeads = keyValueHeadsOf(body.options.shape, layer);
+    const split = (input: ValueName) => body.splitHeads(input, keyValueHeads, size);
     const keys = split(body.rotateKey(layer, key, this.positions));
     const fresh = { key: keys, value: value === null ? keys : split(value) };
-    for (const each of new Set([fresh.key, fresh.value])) this.newKeyValues.push(this.unsqueeze(each, [0]));
+    for (const each of new Set([fresh.key, fresh.value])) {
+      this.newKeyValues.push(this.unsqueeze(this.padded(each, keyValueHeads, size), [0]));
+    }
     this.fresh.set(layer, fresh);
     return fresh;
   }
 
-  /** Adds zeros behind the values of each head, `[batch, heads, seq, size]`, up to the size in the cache. */
-  private padded(input: ValueName, size: number): ValueName {
-    const missing = this.body.options.shape.headSize - size;
-    if (missing === 0) return input;
-    return this.builder.node('Pad', [input, this.builder.integers([0, 0, 0, 0, 0, 0, 0, missing])]);
+  /** Adds zeros behind heads and their values, `[batch, heads, seq, size]`, up to what a layer has at most. */
+  private padded(input: ValueName, heads: number, size: number): ValueName {
+    const { keyValueHeads, headSize } = this.body.options.shape;
+    if (heads === keyValueHeads && size === headSize) return input;
+    const missing = [0, keyValueHeads - heads, 0, headSize - size];
+    return this.builder.node('Pad', [input, this.builder.integers([0, 0, 0, 0, ...missing])]);
   }
 
-  private cut(input: ValueName, size: number): ValueName {
-    const { builder } = this;
-    if (size === this.body.options.shape.headSize) return input;
-    return builder.node('Slice', [input, builder.integers([0]), builder.integers([size]), builder.integers([3])]);
+  /** Returns the shape of what attention gives, `[batch, heads, seq, size]`. */
+  private contextShape(size: number): ValueName {
+    const { builder, lengths } = this;
+    const { heads } = this.body.options.shape;
+    const parts = () => [lengths.batch, builder.integers([heads]), lengths.sequence, builder.integers([size])];
+    const shape = this.contextShapes.get(size) ?? this.concat(parts(), 0);
+    this.contextShapes.set(size, shape);
+    return shape;
   }
 
   /** Joins scores, capped where the model caps them, and the columns of sinks in one copy. */

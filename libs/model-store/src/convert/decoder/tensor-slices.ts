@@ -7,6 +7,7 @@ import {
   expertsOf,
   feedForwardSize,
   headSizeOf,
+  keyValueHeadsOf,
   type GatedDelta,
   type LatentShape,
   type LayerPart,
@@ -84,6 +85,11 @@ const tensorNames: Record<LayerPart, string> = {
   shared_gate: 'ffn_gate_shexp',
   shared_up: 'ffn_up_shexp',
   shared_down: 'ffn_down_shexp',
+  router_norm: 'ffn_gate_inp.scale',
+  expert_scale: 'ffn_down_exps.scale',
+  expert_norm: 'pre_ffw_norm_2',
+  expert_post_norm: 'post_ffw_norm_2',
+  beside_post_norm: 'post_ffw_norm_1',
   feed_forward_post_norm: 'post_ffw_norm',
   input_gate: 'inp_gate',
   input_projection: 'proj',
@@ -177,11 +183,12 @@ export class TensorSlices {
     if (shape.oneHalf && mixer?.kind !== 'none') return;
     const experts = expertsOf(shape, layer);
     if (experts) this.addExperts(layer, experts);
-    else this.addFeedForward(layer);
+    if (!experts || experts.beside) this.addFeedForward(layer);
   }
 
   private addAttention(layer: number): void {
-    const { hiddenSize, heads, keyValueHeads, bias, queryKeyNorm, attention, sharedKeyValues } = this.shape;
+    const { hiddenSize, heads, bias, queryKeyNorm, attention, sharedKeyValues, keysAsValues } = this.shape;
+    const keyValueHeads = keyValueHeadsOf(this.shape, layer);
     const headSize = headSizeOf(this.shape, layer);
     const isShared = (sharedKeyValues?.[layer] ?? null) !== null;
     const sizes: [LayerPart, number][] = [
@@ -189,10 +196,11 @@ export class TensorSlices {
       ['key', keyValueHeads * headSize],
       ['value', keyValueHeads * headSize],
     ];
+    const owned = isShared ? 1 : keysAsValues?.[layer] ? 2 : 3;
     const fused = `blk.${layer}.attn_qkv`;
     const isFused = this.has(`${fused}.weight`);
     let from = 0;
-    for (const [part, rows] of isShared ? sizes.slice(0, 1) : sizes) {
+    for (const [part, rows] of sizes.slice(0, owned)) {
       const tensor = isFused ? fused : undefined;
       this.addPart(layer, part, { rows, columns: hiddenSize, bias: bias.queryKeyValue, tensor, from });
       if (isFused) from += rows;
@@ -281,7 +289,8 @@ export class TensorSlices {
     this.addPart(layer, 'down', { rows: hiddenSize, columns: size, bias: bias.feedForward });
   }
 
-  private addExperts(layer: number, { count, bias, shared, selectionBias, latentSize }: ExpertShape): void {
+  private addExperts(layer: number, experts: ExpertShape): void {
+    const { count, bias, shared, selectionBias, latentSize } = experts;
     const { hiddenSize, feedForward } = this.shape;
     const { size, kind } = feedForward;
     const width = latentSize ?? hiddenSize;
@@ -290,6 +299,12 @@ export class TensorSlices {
       this.addPart(layer, 'expert_out', { rows: hiddenSize, columns: width });
     }
     if (shared) this.addSharedExpert(layer, shared);
+    if (experts.beside) {
+      for (const part of ['router_norm', 'expert_norm', 'expert_post_norm', 'beside_post_norm'] as const) {
+        this.addPart(layer, part, { rows: 1, columns: hiddenSize });
+      }
+      this.addPart(layer, 'expert_scale', { rows: 1, columns: count });
+    }
     this.addPart(layer, 'router', { rows: count, columns: hiddenSize, bias });
     if (selectionBias) {
       const name = weightNames.layer(layer, 'router_selection');

@@ -37,6 +37,23 @@ describe('readGgufTokenizer', () => {
     ]);
   });
 
+  it('merges pieces by a list as Gemma 4 does, behind the token that begins every text', () => {
+    const { 'tokenizer.ggml.scores': _, ...entries } = pieces;
+    const read4 = (more: Record<string, GgufValue>) =>
+      read({ ...entries, 'tokenizer.ggml.model': 'gemma4', 'tokenizer.ggml.bos_token_id': 1, ...more });
+    const tokens = [...(pieces['tokenizer.ggml.tokens'] as string[]), '▁a', 'a▁', '<turn|>'];
+    const types = [...(pieces['tokenizer.ggml.token_type'] as number[]), 1, 1, 3];
+    const found = read4({
+      'tokenizer.ggml.tokens': tokens,
+      'tokenizer.ggml.token_type': types,
+      'tokenizer.ggml.merges': ['a ▁', '▁ a'],
+      'tokenizer.ggml.add_bos_token': false,
+    });
+    expect(new Tokenizer(found.tokenizerJson, {}).encode('a a').ids).toEqual([1, 9, 6]);
+    expect(found).toMatchObject({ bosTokenId: 1, eosTokenIds: [2, 3, 10], tokenizerConfig: { add_bos_token: true } });
+    expect(() => read4({ 'tokenizer.ggml.merges': ['▁ b'] })).toThrow('its merge 0 joins no two tokens to a third');
+  });
+
   it('drops the spaces behind the control tokens of Phi 3 only', () => {
     const ids = (architecture: string) => {
       const { tokenizerJson } = read({ ...pieces, 'general.architecture': architecture });
@@ -76,7 +93,7 @@ describe('readGgufTokenizer', () => {
     ['a merge of unknown tokens', { 'tokenizer.ggml.merges': ['a b', 'a c'] }, 'its merge 1 joins no two tokens'],
     ['a merge of one part', { 'tokenizer.ggml.merges': ['ab'] }, 'its merge 0 joins no two tokens'],
     ['types of other tokens', { 'tokenizer.ggml.token_type': [1] }, 'token_type` has 1 entries for 6 tokens'],
-    ['another kind', { 'tokenizer.ggml.model': 'rwkv' }, 'its tokenizer rwkv is not known; llama and gpt2 are'],
+    ['another kind', { 'tokenizer.ggml.model': 'rwkv' }, 'its tokenizer rwkv is not known; llama, gemma4 and gpt2 are'],
   ])('refuses %s', (_, changed: Record<string, GgufValue>, message) => {
     expect(() => read({ ...bytes, ...changed })).toThrow(message);
   });

@@ -21,6 +21,8 @@ const endTokens = new Set([
   '<｜end▁of▁sentence｜>',
   '<|END_OF_TURN_TOKEN|>',
   '<end_of_turn>',
+  '<turn|>',
+  '<|tool_response>',
   '<eos>',
   '<|return|>',
   '<|call|>',
@@ -28,6 +30,9 @@ const endTokens = new Set([
 
 /** Where messages have several parts, `<|end|>` ends a part, and this token the response. */
 const responseEnd = '<|return|>';
+
+/** Vocabularies of pieces of text with `▁` for spaces: merged by scores, or by a list (Gemma 4). */
+const piecesKinds = new Set(['llama', 'gemma4']);
 
 /** Ids that SentencePiece vocabularies have where the file does not name them. */
 const sentencePieceIds: Record<string, number> = { unknown_token_id: 0, bos_token_id: 1, eos_token_id: 2 };
@@ -47,15 +52,16 @@ export function readGgufTokenizer(metadata: GgufMetadata, vocabularySize: number
   }
   const kind = metadata.text('tokenizer.ggml.model');
   const types = perToken(metadata, 'token_type', tokens) ?? [];
+  const isPieces = piecesKinds.has(kind);
   const tokenAt = (key: string) => specialToken(metadata, tokens, key, kind === 'llama');
   const vocabulary: TokenizerVocabulary = {
     tokens,
-    added: addedOf(tokens, types, kind === 'llama'),
+    added: addedOf(tokens, types, isPieces),
     bos: tokenAt('bos_token_id'),
     eos: tokenAt('eos_token_id'),
     unknown: tokenAt('unknown_token_id'),
   };
-  const tokenizerJson = kind === 'llama' ? sentencePiece(metadata, vocabulary) : byteLevel(metadata, vocabulary, kind);
+  const tokenizerJson = isPieces ? sentencePiece(metadata, vocabulary, kind) : byteLevel(metadata, vocabulary, kind);
   return {
     tokenizerJson,
     tokenizerConfig: tokenizerConfig(metadata, vocabulary, kind),
@@ -107,8 +113,9 @@ function specialToken(
 /** Special tokens of Phi 3 that keep the spaces after them; the file does not say which drop them. */
 const keepSpaces = new Set(['<unk>', '<s>', '<|endoftext|>']);
 
-function sentencePiece(metadata: GgufMetadata, vocabulary: TokenizerVocabulary): Record<string, unknown> {
-  const scores = perToken(metadata, 'scores', vocabulary.tokens);
+function sentencePiece(metadata: GgufMetadata, vocabulary: TokenizerVocabulary, kind: string): Record<string, unknown> {
+  const isListed = kind !== 'llama';
+  const scores = perToken(metadata, 'scores', vocabulary.tokens) ?? (isListed ? [] : null);
   if (!scores) throw invalidFile(metadata.fileName, 'its tokenizer comes without scores');
   const isPhi3 = metadata.text('general.architecture', '') === 'phi3';
   const added = vocabulary.added.map((token) =>
@@ -119,14 +126,16 @@ function sentencePiece(metadata: GgufMetadata, vocabulary: TokenizerVocabulary):
     added,
     pieces: vocabulary.tokens,
     scores,
-    addsBos: metadata.flag('tokenizer.ggml.add_bos_token', true),
+    ...(isListed && { merges: mergesOf(metadata, vocabulary.tokens) }),
+    addsBos: addsBos(metadata, kind),
     addsEos: metadata.flag('tokenizer.ggml.add_eos_token', false),
-    addsSpace: metadata.flag('tokenizer.ggml.add_space_prefix', true),
+    addsSpace: metadata.flag('tokenizer.ggml.add_space_prefix', !isListed),
   });
 }
 
 function byteLevel(metadata: GgufMetadata, vocabulary: TokenizerVocabulary, kind: string): Record<string, unknown> {
-  if (kind !== 'gpt2') throw invalidFile(metadata.fileName, `its tokenizer ${kind} is not known; llama and gpt2 are`);
+  if (kind !== 'gpt2')
+    throw invalidFile(metadata.fileName, `its tokenizer ${kind} is not known; llama, gemma4 and gpt2 are`);
   const words = wordRuleOf(metadata);
   return byteLevelTokenizerJson({
     ...vocabulary,
@@ -161,6 +170,8 @@ function mergesOf(metadata: GgufMetadata, tokens: readonly string[]): string[] {
 }
 
 function addsBos(metadata: GgufMetadata, kind: string): boolean {
+  // The first files of Gemma 4 deny it.
+  if (kind === 'gemma4') return true;
   return metadata.flag('tokenizer.ggml.add_bos_token', kind === 'llama' || wordRuleOf(metadata).addsBos === true);
 }
 

@@ -35,6 +35,10 @@ export interface HubArchitecture {
     parts: Readonly<Record<string, string>>;
     stacked?: { gateAndUp: string; down: string };
   };
+  /** Returns false for a model without experts; absent: all have them. */
+  hasExperts?: (config: HubConfig) => boolean;
+  /** Parameters of layers with experts without a module, by the ends of their GGUF names. */
+  parametersOfExperts?: Readonly<Record<string, string>>;
   /** Module of all experts, `[experts, inputs, outputs]`, with the outputs of gate and up one after the other. */
   transposedExperts?: string;
   /** Parameter of layers with experts that is added to their scores when experts are chosen. */
@@ -422,7 +426,8 @@ export const hubArchitectures: Readonly<Record<string, HubArchitecture>> = {
 const namesOfExpertCount = ['num_experts', 'n_routed_experts', 'moe_num_experts'];
 
 /** Experts of each layer, 0 in a model without; the libraries have several names for them. */
-export function expertCount(config: HubConfig): number {
+export function expertCount(config: HubConfig, { hasExperts }: HubArchitecture): number {
+  if (hasExperts?.(config) === false) return 0;
   const name = namesOfExpertCount.find((each) => config.has(each)) ?? 'num_local_experts';
   return config.number(name) === 0 ? 0 : config.size(name);
 }

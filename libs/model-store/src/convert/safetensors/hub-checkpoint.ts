@@ -60,7 +60,7 @@ export class HubCheckpoint {
         kinds: layerKinds(config, hub),
         dense: Number(values.get('leading_dense_block_count') ?? 0),
         guessing: config.number('num_nextn_predict_layers', 0),
-        experts: hub.experts || hub.transposedExperts ? expertCount(config) : 0,
+        experts: hub.experts || hub.transposedExperts ? expertCount(config, hub) : 0,
         head: headOf({ whole, config }, weights, purpose),
       });
       for (const [name, divisors] of Object.entries(factors)) tensors.set(name, constantTensor(divisors));
@@ -245,6 +245,9 @@ class CheckpointTensors {
     const parameters = kind === undefined ? {} : this.hub.kinds?.parameters?.[kind];
     for (const [name, { name: parameter, change }] of Object.entries(parameters ?? {})) {
       this.translated.set(`blk.${layer}.${name}`, new FloatTensor(this.require(inLayer(parameter)), change));
+    }
+    for (const [name, parameter] of Object.entries((experts > 0 && this.hub.parametersOfExperts) || {})) {
+      this.translated.set(`blk.${layer}.${name}`, new FloatTensor(this.require(inLayer(parameter))));
     }
     if (this.hub.stackedExperts !== undefined) this.addStackedExperts(layer, inLayer(this.hub.stackedExperts));
     if (this.hub.transposedExperts && experts > 0)

@@ -4,7 +4,7 @@ import type { HubConfig } from './hub-config.js';
 
 /* Gemma 4, as `HubArchitecture` describes it. */
 
-/** The language part of Gemma 4 E2B and E4B: inputs per layer, two sizes of heads, shared keys and values. */
+/** The language part of Gemma 4: two sizes of heads, and inputs per layer with shared keys and values, or experts. */
 export const gemma4 = {
   architecture: 'gemma4',
   layer: {
@@ -23,10 +23,23 @@ export const gemma4 = {
     of: gemma4Kinds,
     modules: {
       own: { attn_k: 'self_attn.k_proj', attn_v: 'self_attn.v_proj', attn_k_norm: 'self_attn.k_norm' },
+      equal: { attn_k: 'self_attn.k_proj', attn_k_norm: 'self_attn.k_norm' },
       shared: {},
     },
     unneeded: { shared: ['self_attn.k_proj.weight', 'self_attn.v_proj.weight', 'self_attn.k_norm.weight'] },
   },
+  expertLayer: {
+    ffn_gate_inp: 'router.proj',
+    pre_ffw_norm_2: 'pre_feedforward_layernorm_2',
+    post_ffw_norm_1: 'post_feedforward_layernorm_1',
+    post_ffw_norm_2: 'post_feedforward_layernorm_2',
+  },
+  experts: {
+    list: 'experts',
+    parts: { ffn_gate_exps: 'gate_proj', ffn_up_exps: 'up_proj', ffn_down_exps: 'down_proj' },
+  },
+  hasExperts: (config: HubConfig) => config.flag('enable_moe_block', false),
+  parametersOfExperts: { 'ffn_gate_inp.scale': 'router.scale', 'ffn_down_exps.scale': 'router.per_expert_scale' },
   optional: { inp_gate: 'per_layer_input_gate', proj: 'per_layer_projection', post_norm: 'post_per_layer_input_norm' },
   outer: { token_embd: 'embed_tokens', output_norm: 'norm' },
   optionalOuter: {
@@ -35,14 +48,13 @@ export const gemma4 = {
     per_layer_proj_norm: 'per_layer_projection_norm',
   },
   parametersOfLayer: { layer_output_scale: 'layer_scalar' },
-  headSize: (config: HubConfig) => config.size('global_head_dim', config.size('head_dim')),
+  headSize: (config: HubConfig) => settingOfWholeContext(config, 'global_head_dim') ?? 512,
   defaults: {
     hidden_activation: 'gelu_pytorch_tanh',
     tie_word_embeddings: true,
     num_attention_heads: 8,
     num_key_value_heads: 4,
     head_dim: 256,
-    global_head_dim: 512,
     max_position_embeddings: 131_072,
     sliding_window: 512,
     hidden_size_per_layer_input: 256,
@@ -55,41 +67,69 @@ export const gemma4 = {
   parameters: gemma4Sizes,
 };
 
+/** Whether layers use keys and values of another, have their own, or have keys that are values too. */
 function gemma4Kinds(config: HubConfig): string[] {
   const layers = config.size('num_hidden_layers');
   const first = layers - config.number('num_kv_shared_layers');
-  return Array.from({ length: layers }, (_, layer) => (layer < first ? 'own' : 'shared'));
+  const ofWholeContext = config.flag('attention_k_eq_v', false) ? 'equal' : 'own';
+  const own = windowedLayers(config).map((hasWindow) => (hasWindow ? 'own' : ofWholeContext));
+  return Array.from({ length: layers }, (_, layer) => (layer < first ? (own[layer] ?? 'own') : 'shared'));
 }
 
 function gemma4Sizes(config: HubConfig): HubParameterValues {
-  refuseGemma4(config);
+  if (config.text('use_bidirectional_attention', '') === 'all') {
+    throw invalidFile('config.json', 'its use_bidirectional_attention is all, and text is written forwards');
+  }
   const size = config.size('intermediate_size');
   const isWide = config.flag('use_double_wide_mlp', false);
   const inputs = config.number('hidden_size_per_layer_input');
   const kinds = gemma4Kinds(config);
   return {
     'attention.scale': 1,
+    ...gemma4Heads(config),
     'attention.key_length_swa': config.size('head_dim'),
     'attention.shared_kv_layers': config.number('num_kv_shared_layers'),
     'rope.dimension_count_swa': config.size('head_dim'),
     ...(isWide && { feed_forward_length: kinds.map((kind) => (kind === 'shared' ? 2 * size : size)) }),
     ...(inputs > 0 && { embedding_length_per_layer_input: inputs }),
+    ...(config.flag('enable_moe_block', false) && {
+      expert_used_count: config.size('top_k_experts'),
+      expert_feed_forward_length: config.size('moe_intermediate_size'),
+    }),
     final_logit_softcapping: config.number('final_logit_softcapping', 0),
   };
 }
 
-/** Settings of the larger models, which have experts, or fewer heads of keys in some layers. */
-function refuseGemma4(config: HubConfig): void {
-  for (const name of ['enable_moe_block', 'attention_k_eq_v']) {
-    if (!config.flag(name, false)) continue;
-    throw invalidFile('config.json', `its ${name} is true, as in Gemma 4 26B and 31B; E2B and E4B are converted`);
-  }
+/** Layers that see the whole context have their own number of key-value heads where their keys are values. */
+function gemma4Heads(config: HubConfig): HubParameterValues {
+  if (!config.flag('attention_k_eq_v', false)) return {};
   const heads = config.size('num_key_value_heads');
-  const others = config.number('num_global_key_value_heads', heads);
-  if (others !== heads) {
-    throw invalidFile('config.json', `its num_global_key_value_heads is ${others}, not ${heads} as in other layers`);
-  }
-  if (config.text('use_bidirectional_attention', '') === 'all') {
-    throw invalidFile('config.json', 'its use_bidirectional_attention is all, and text is written forwards');
-  }
+  const others = settingOfWholeContext(config, 'num_global_key_value_heads') ?? heads;
+  return { 'attention.head_count_kv': windowedLayers(config).map((hasWindow) => (hasWindow ? heads : others)) };
+}
+
+/** A flag per layer; every sixth sees the whole context where the file does not list them. */
+function windowedLayers(config: HubConfig): boolean[] {
+  const { layer_types: types } = config.values;
+  if (Array.isArray(types)) return types.map((type) => type === 'sliding_attention');
+  return Array.from({ length: config.size('num_hidden_layers') }, (_, layer) => (layer + 1) % 6 !== 0);
+}
+
+const namesPerLayer = { global_head_dim: 'head_dim', num_global_key_value_heads: 'num_key_value_heads' } as const;
+
+/** A setting of the layers that see the whole context. Files of later libraries have it per layer. */
+function settingOfWholeContext(config: HubConfig, name: keyof typeof namesPerLayer): number | undefined {
+  if (config.has(name)) return config.size(name);
+  const perLayer = config.object('per_layer_config');
+  if (perLayer === null) return undefined;
+  const windowed = windowedLayers(config);
+  const values = windowed.map((hasWindow, layer) => {
+    const settings = perLayer.object(String(layer));
+    const isGiven = settings?.has(namesPerLayer[name]) === true;
+    return isGiven && !hasWindow ? settings.size(namesPerLayer[name]) : undefined;
+  });
+  const [first, ...others] = values.filter((_, layer) => windowed[layer] === false);
+  const isOfOthers = windowed.some((hasWindow, layer) => hasWindow && perLayer.has(String(layer)));
+  if (!isOfOthers && others.every((value) => value === first)) return first;
+  throw invalidFile('config.json', 'its per_layer_config differs between layers of one kind');
 }

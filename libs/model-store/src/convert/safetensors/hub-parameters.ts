@@ -101,7 +101,7 @@ export function readSettings(config: HubConfig, hub: HubArchitecture): HubSettin
     'attention.causal': config.flag('is_causal', true) ? undefined : false,
     'attention.sliding_window': windowOf(config),
     'attention.sliding_window_pattern': windowedLayers(config),
-    ...(hub.experts || hub.stackedExperts || hub.transposedExperts ? { expert_count: expertCount(config) } : {}),
+    ...(hub.experts || hub.stackedExperts || hub.transposedExperts ? { expert_count: expertCount(config, hub) } : {}),
     ...rotary.parameters,
     ...hub.parameters?.(config),
   };

@@ -5,6 +5,7 @@ import { describe, expect, it } from 'vitest';
 import { GgufMetadata } from '../gguf/gguf-metadata.js';
 import { readGgufTokenizer } from '../gguf/gguf-tokenizer.js';
 import type { GgufValue } from '../gguf/gguf-types.js';
+import { mergesFromScores } from './sentencepiece-tokenizer.js';
 import { wordRuleNames, wordRules } from './word-rules.js';
 
 /*
@@ -95,6 +96,16 @@ describe('a tokenizer of pieces', () => {
   it.each(Object.entries(pieces))('makes the tokens of the reference: %s', (_, reference) => {
     const { pieces: tokens, scores, types, prefix, expected } = reference;
     const entries = { model: 'llama', tokens, scores, token_type: types, add_space_prefix: prefix };
+    expectReference(tokenizerOf(entries), expected);
+  });
+
+  it('makes the same tokens by a list of merges', () => {
+    const { pieces: tokens = [], scores = [], types = [], expected = [] } = pieces['gemma'] ?? {};
+    const added = types.flatMap((type, id) =>
+      type > 1 && type < 5 ? [{ id, content: tokens[id] ?? '', special: type < 4 }] : [],
+    );
+    const merges = mergesFromScores({ pieces: tokens, scores, added });
+    const entries = { model: 'gemma4', tokens, token_type: types, merges, bos_token_id: 1, unknown_token_id: 0 };
     expectReference(tokenizerOf(entries), expected);
   });
 });

@@ -6,6 +6,8 @@ export interface SentencePieceVocabulary {
   pieces: string[];
   /** By id; the piece with the higher score is merged first. */
   scores: ArrayLike<number>;
+  /** Pairs that are merged, the first before the others, in place of those that follow from the scores. */
+  merges?: string[];
   /** Tokens outside the merges. */
   added: AddedToken[];
   unknown: AddedToken | null;
@@ -57,7 +59,7 @@ export function sentencePieceTokenizerJson(vocabulary: SentencePieceVocabulary):
     post_processor: surroundWith(vocabulary.addsBos ? bos : null, vocabulary.addsEos ? eos : null),
     decoder: { type: 'Sequence', decoders },
     model: bpeModel(
-      { tokens: pieces, merges: mergesFromScores(vocabulary) },
+      { tokens: pieces, merges: vocabulary.merges ?? mergesFromScores(vocabulary) },
       { unk_token: unknown?.content ?? null, fuse_unk: true, byte_fallback: hasBytes(pieces) },
     ),
   };
