@@ -92,6 +92,9 @@ def save(folder, model, tokenizer, rename, files):
         if tensor.data_ptr() in seen:
             continue
         seen.add(tensor.data_ptr())
+        # Published files have experts with the inputs first.
+        if ".mlp.experts." in name:
+            tensor = tensor.transpose(1, 2)
         stored[rename(name)] = tensor.bfloat16().contiguous()
     save_file(stored, os.path.join(folder, "model.safetensors"), metadata={"format": "pt"})
     tokenizer.save_pretrained(folder)
@@ -245,26 +248,41 @@ def finish(folder, model, tokenizer, config, preprocessor, template, rename, fea
 def tiny_qwen3_vl(target):
     from transformers import Qwen3VLConfig, Qwen3VLForConditionalGeneration
 
+    write_qwen3(os.path.join(target, "qwen3-vl"), Qwen3VLConfig, Qwen3VLForConditionalGeneration)
+
+
+def tiny_qwen3_vl_moe(target):
+    from transformers import Qwen3VLMoeConfig, Qwen3VLMoeForConditionalGeneration
+
+    write_qwen3(
+        os.path.join(target, "qwen3-vl-moe"), Qwen3VLMoeConfig, Qwen3VLMoeForConditionalGeneration, "_moe",
+        {"decoder_sparse_step": 1, "mlp_only_layers": [], "moe_intermediate_size": 16, "norm_topk_prob": True, "num_experts": 6,
+         "num_experts_per_tok": 3, "num_hidden_layers": 2, "tie_word_embeddings": False},
+        {"deepstack_visual_indexes": [0], "depth": 2, "hidden_size": 16, "intermediate_size": 16},
+    )
+
+
+def write_qwen3(target, config_class, model_class, kind="", text={}, vision={}):
     torch.manual_seed(33)
     tokenizer = tokenizer_of(QWEN_SPECIAL)
     config = {
-        "architectures": ["Qwen3VLForConditionalGeneration"], **ids_of(tokenizer), "model_type": "qwen3_vl",
+        "architectures": [model_class.__name__], **ids_of(tokenizer), "model_type": "qwen3_vl" + kind,
         "text_config": {
             "attention_bias": False, "attention_dropout": 0.0, "bos_token_id": tokenizer.bos_token_id, "dtype": "bfloat16",
             "eos_token_id": tokenizer.eos_token_id, "head_dim": 16, "hidden_act": "silu", "hidden_size": 32, "initializer_range": 0.02,
-            "intermediate_size": 48, "max_position_embeddings": 512, "model_type": "qwen3_vl_text", "num_attention_heads": 4,
+            "intermediate_size": 48, "max_position_embeddings": 512, "model_type": f"qwen3_vl{kind}_text", "num_attention_heads": 4,
             "num_hidden_layers": 4, "num_key_value_heads": 2, "rms_norm_eps": 1e-06,
             "rope_scaling": {"mrope_interleaved": True, "mrope_section": [4, 2, 2], "rope_type": "default"}, "rope_theta": 5000000,
-            "tie_word_embeddings": True, "use_cache": True, "vocab_size": len(tokenizer),
+            "tie_word_embeddings": True, "use_cache": True, "vocab_size": len(tokenizer), **text,
         },
-        "tie_word_embeddings": True, "transformers_version": "4.57.0.dev0",
+        "tie_word_embeddings": not text, "transformers_version": "4.57.0.dev0",
         "vision_config": {
             "deepstack_visual_indexes": [0, 1, 2], "depth": 4, "hidden_act": "gelu_pytorch_tanh", "hidden_size": 32, "in_channels": 3,
-            "initializer_range": 0.02, "intermediate_size": 40, "model_type": "qwen3_vl", "num_heads": 2, "num_position_embeddings": 36,
-            "out_hidden_size": 32, "patch_size": 16, "spatial_merge_size": 2, "temporal_patch_size": 2,
+            "initializer_range": 0.02, "intermediate_size": 40, "model_type": "qwen3_vl" + kind, "num_heads": 2, "num_position_embeddings": 36,
+            "out_hidden_size": 32, "patch_size": 16, "spatial_merge_size": 2, "temporal_patch_size": 2, **vision,
         },
     }
-    model = Qwen3VLForConditionalGeneration._from_config(Qwen3VLConfig.from_dict(json.loads(json.dumps(config))), attn_implementation="eager", dtype=torch.float32).eval()
+    model = model_class._from_config(config_class.from_dict(json.loads(json.dumps(config))), attn_implementation="eager", dtype=torch.float32).eval()
 
     def features(inputs):
         with torch.no_grad():
@@ -272,7 +290,7 @@ def tiny_qwen3_vl(target):
         return floats(torch.cat([found.pooler_output, *found.deepstack_features], dim=-1))
 
     finish(
-        os.path.join(target, "qwen3-vl"), model, tokenizer, config, qwen_preprocessor(16, [0.5] * 3, [0.5] * 3), QWEN3_TEMPLATE,
+        target, model, tokenizer, config, qwen_preprocessor(16, [0.5] * 3, [0.5] * 3), QWEN3_TEMPLATE,
         lambda name: name, features,
     )
 
@@ -431,7 +449,7 @@ def tiles_model(target, model_type, seed, Config, Model):
 def main():
     target = sys.argv[1]
     os.makedirs(target, exist_ok=True)
-    for name in sys.argv[2:] or ["gemma3", "idefics3", "smolvlm", "qwen2-vl", "qwen2.5-vl", "qwen3-vl"]:
+    for name in sys.argv[2:] or ["gemma3", "idefics3", "smolvlm", "qwen2-vl", "qwen2.5-vl", "qwen3-vl", "qwen3-vl-moe"]:
         shutil.rmtree(os.path.join(target, name), ignore_errors=True)
         globals()["tiny_" + name.replace("-", "_").replace(".", "_")](target)
 

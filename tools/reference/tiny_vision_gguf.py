@@ -14,8 +14,9 @@ import gguf
 import numpy as np
 from safetensors.torch import load_file
 
-ARCHITECTURES = {"qwen2-vl": "qwen2vl", "qwen2.5-vl": "qwen2vl", "qwen3-vl": "qwen3vl", "gemma3": "gemma3"}
-PROJECTORS = {"qwen2-vl": "qwen2vl_merger", "qwen2.5-vl": "qwen2.5vl_merger", "qwen3-vl": "qwen3vl_merger", "gemma3": "gemma3"}
+ARCHITECTURES = {"qwen2-vl": "qwen2vl", "qwen2.5-vl": "qwen2vl", "qwen3-vl": "qwen3vl", "qwen3-vl-moe": "qwen3vlmoe", "gemma3": "gemma3"}
+PROJECTORS = {"qwen2-vl": "qwen2vl_merger", "qwen2.5-vl": "qwen2.5vl_merger", "qwen3-vl": "qwen3vl_merger", "qwen3-vl-moe": "qwen3vl_merger",
+              "gemma3": "gemma3"}
 VISION = ("visual.", "model.visual.", "vision_tower.", "multi_modal_projector.")
 
 
@@ -66,8 +67,12 @@ def write_text(name, folder, path, config, weights):
     sections = text.get("rope_scaling", {}).get("mrope_section")
     if sections:
         writer.add_rope_dimension_sections([*sections, 0])
-    if name == "qwen3-vl":
-        writer.add_uint32("qwen3vl.n_deepstack_layers", len(config["vision_config"]["deepstack_visual_indexes"]))
+    if name.startswith("qwen3-vl"):
+        writer.add_uint32(arch + ".n_deepstack_layers", len(config["vision_config"]["deepstack_visual_indexes"]))
+    if arch == "qwen3vlmoe":
+        writer.add_expert_count(text["num_experts"])
+        writer.add_expert_used_count(text["num_experts_per_tok"])
+        writer.add_expert_feed_forward_length(text["moe_intermediate_size"])
     if name == "gemma3":
         writer.add_sliding_window(text["sliding_window"])
         writer.add_rope_scaling_type(gguf.RopeScalingType.LINEAR)
@@ -81,6 +86,12 @@ def write_text(name, folder, path, config, weights):
         values = tensor.float().numpy()
         if name == "gemma3" and "norm" in inner:
             values = values + 1
+        if ".mlp.experts." in inner:
+            stack, part = inner.rsplit(".", 1)
+            kinds = ("gate", "up") if part == "gate_up_proj" else ("down",)
+            for kind, half in zip(kinds, np.split(values, len(kinds), axis=2)):
+                add(writer, names.get_name(f"{stack}.{kind}_proj.weight", (".weight",)), half.swapaxes(1, 2))
+            continue
         add(writer, names.get_name(inner, (".weight", ".bias")), values)
     finish(writer)
 
@@ -139,7 +150,7 @@ def write_projector(name, folder, path, config, weights):
         writer.add_uint32("clip.vision.image_min_pixels", preprocessor.get("min_pixels", sizes.get("shortest_edge")))
         writer.add_uint32("clip.vision.image_max_pixels", preprocessor.get("max_pixels", sizes.get("longest_edge")))
     deep_layers = vision.get("deepstack_visual_indexes", [])
-    if name == "qwen3-vl":
+    if name.startswith("qwen3-vl"):
         writer.add_bool("clip.use_gelu", True)
         writer.add_uint32("clip.vision.spatial_merge_size", vision["spatial_merge_size"])
         writer.add_array("clip.vision.is_deepstack_layers", [layer in deep_layers for layer in range(vision["depth"])])
@@ -160,7 +171,7 @@ def write_projector(name, folder, path, config, weights):
             # Two convolutions of an image instead of one of a video.
             add(writer, target, values[:, :, 0])
             add(writer, target + ".1", values[:, :, 1])
-        elif ".attn_qkv." in target and name != "qwen3-vl":
+        elif ".attn_qkv." in target and not name.startswith("qwen3-vl"):
             for part, third in zip("qkv", np.split(values, 3)):
                 add(writer, target.replace("attn_qkv", "attn_" + part), third)
         else:

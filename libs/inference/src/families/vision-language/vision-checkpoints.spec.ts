@@ -35,6 +35,7 @@ const models = [
   { name: 'qwen2-vl', placeholder: '<|image_pad|>', scales: qwen2Scales, Processor: Qwen2VlProcessor },
   { name: 'qwen2.5-vl', placeholder: '<|image_pad|>', scales: qwen2Scales, Processor: Qwen2VlProcessor },
   { name: 'qwen3-vl', placeholder: '<|image_pad|>', scales: qwen3Scales, Processor: Qwen2VlProcessor },
+  { name: 'qwen3-vl-moe', placeholder: '<|image_pad|>', scales: qwen3Scales, Processor: Qwen2VlProcessor },
   { name: 'smolvlm', placeholder: '<image>', scales: null, Processor: Idefics3Processor },
 ];
 

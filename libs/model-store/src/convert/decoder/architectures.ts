@@ -1,119 +1,13 @@
-import type { LayerPart, Mixer, QueryKeyNorm } from './decoder-shape.js';
-import type { RotaryPairs } from './decoder-source.js';
+import type { Architecture } from './architecture.js';
+import { gemmaArchitectures } from './gemma-architectures.js';
 
-/**
- * What distinguishes an architecture from `llama`: RMS norms before attention and feed-forward, a gated SiLU, rotation
- * of every head, one residual stream. Sizes, biases, fused layers, windows, factors and scalings of the rotation are read
- * from the file.
- */
-export interface Architecture {
-  /** Published models, for the documentation. */
-  models: string;
-  /** `model_type` and class in config.json. */
-  modelType: string;
-  className: string;
-  /** Order of the rotary pairs in a GGUF file. */
-  rotaryPairs: RotaryPairs;
-  /** Layer norms without bias instead of RMS norms. */
-  layerNorms?: true;
-  normPlacement?: 'after' | 'both';
-  parallelResidual?: true;
-  activation?: 'gelu-tanh';
-  /** Feed-forwards and experts have no gate, and this activation. */
-  plainActivation?: 'relu-squared';
-  /** A layer is attention, what `mixer` says, or a feed-forward, behind one norm. */
-  oneHalf?: true;
-  /** Kind of the norms of queries and keys, if the file has them; default `head`. */
-  queryKeyNorm?: QueryKeyNorm;
-  /** These norms follow the rotation. */
-  normsRotated?: true;
-  /**
-   * Positions of images have three axes. Rotary pairs of one axis follow each other, or every third pair is of one until
-   * it has all of its own.
-   */
-  rotaryAxes?: 'sections' | 'interleaved';
-  /** Positions of one image see each other. */
-  seesWholeImages?: true;
-  /** Embeddings are multiplied by the root of their size. */
-  scaledEmbedding?: true;
-  /** The file's `logit_scale` divides the logits; default: it multiplies them. */
-  dividesLogits?: true;
-  /** Where files do not say: soft caps of scores and logits. */
-  softCaps?: { attention: number; logits: number };
-  /** Default for the scale of the scores, where it is not the root of the head's size. */
-  attentionScale?: (sizes: { layers: number; hiddenSize: number; heads: number }) => number | undefined;
-  /** If the file has a window: every n-th layer sees the whole context; absent: none does. */
-  wholeContextEvery?: number;
-  /** Of a file that does not say. */
-  windowSize?: number;
-  /** Windows are chunks of the text. */
-  chunkedWindow?: true;
-  /** Rotated queries and keys are normed without gains, unless the source says otherwise. */
-  rotatedNorm?: true;
-  /** Queries of layers that do not rotate grow with their position. */
-  temperature?: { scale: number; length: number; offset: number };
-  /** Weights of experts multiply their inputs. */
-  weighsInputs?: true;
-  /** Layers with a window rotate without the file's scaling, by this base or the file's. */
-  windowRotary?: { base?: number };
-  /**
-   * Layers that do not rotate: every n-th, or those that see the whole context; `beside-windows`: the latter in a model
-   * that has windows.
-   */
-  unrotated?: { every: number } | 'whole-context' | 'beside-windows' | 'all';
-  /** Values are normed by head, without gains. */
-  valueNorm?: true;
-  /**
-   * Layers with a window may have other sizes and numbers of heads than the others, the last layers may use the keys and
-   * values of earlier ones, and keys may be values.
-   */
-  variedHeads?: true;
-  /** Experts are there in addition to the layer's feed-forward. */
-  expertsBeside?: true;
-  /** Every token sees the whole text: the model gives embeddings, and writes none. */
-  bidirectional?: true;
-  /** Present: the model may have experts, or must have them. */
-  experts?: 'allowed' | 'required';
-  /** One expert more computes every token; `weighted`: times a sigmoid of its own router. */
-  sharedExpert?: 'plain' | 'weighted';
-  /** Layers have experts if the file has a router for them. */
-  storedRouters?: true;
-  /** Scores of experts are sigmoids, unless the source says otherwise. */
-  sigmoidRouter?: true;
-  /** A learned bias of each expert counts when experts are chosen; `stored`: if the file has it. */
-  selectionBias?: true | 'stored';
-  /** The weights of the chosen experts are those among all, unless the source says otherwise. */
-  plainExpertWeights?: true;
-  /** Sinks, biases and clamps of gpt-oss. */
-  sinks?: true;
-  expertClamp?: { limit: number; alpha: number; shift: number };
-  /** YaRN leaves the magnitude of rotated values as it is. */
-  plainYarn?: true;
-  /** The range of pairs that YaRN scales has exact instead of whole bounds. */
-  exactYarn?: true;
-  /** The replacement of attention in layers without keys and values; absent: every layer attends. */
-  mixer?: Mixer['kind'];
-  /** Layers attend besides what `mixer` says, and add the results. */
-  besideAttention?: true;
-  /** Value heads that share a key head follow each other in GGUF files, unlike those of Qwen 3.5. */
-  groupedHeads?: true;
-  /** No layer rotates unless the file's `rope.scaling.finetuned` says so, which means something else elsewhere. */
-  rotatesIfFinetuned?: true;
-  /** Queries come with a gate for the output of attention. */
-  outputGate?: true;
-  /** Layers cache one latent per token, of which keys and values are linear functions. */
-  latentAttention?: true;
-  /** Name of the norm before the output layer, if it is not `output_norm`. */
-  finalNorm?: string;
-  /** Names of tensors that other architectures use for something else. */
-  tensorNames?: Partial<Record<LayerPart, string>>;
-}
-
-/** A large model of the family divides by the root of hidden size by heads, and its file does not say so. */
-const scaleOfLargest =
-  (largest: number): Architecture['attentionScale'] =>
-  ({ layers, hiddenSize, heads }) =>
-    layers === largest ? 1 / Math.sqrt(hiddenSize / heads) : undefined;
+const qwen3vl: Architecture = {
+  models: 'Qwen3-VL (dense)',
+  modelType: 'qwen3_vl',
+  className: 'Qwen3VLForConditionalGeneration',
+  rotaryPairs: 'halves',
+  rotaryAxes: 'interleaved',
+};
 
 const nemotronH: Architecture = {
   models: 'Nemotron-H, Nemotron Nano 2',
@@ -184,12 +78,13 @@ export const architectures: Readonly<Record<string, Architecture>> = {
     className: 'Qwen3ForCausalLM',
     rotaryPairs: 'halves',
   },
-  qwen3vl: {
-    models: 'Qwen3-VL (dense)',
-    modelType: 'qwen3_vl',
-    className: 'Qwen3VLForConditionalGeneration',
-    rotaryPairs: 'halves',
-    rotaryAxes: 'interleaved',
+  qwen3vl,
+  qwen3vlmoe: {
+    ...qwen3vl,
+    models: 'Qwen3-VL with experts (30B-A3B, 235B-A22B)',
+    modelType: 'qwen3_vl_moe',
+    className: 'Qwen3VLMoeForConditionalGeneration',
+    experts: 'required',
   },
   qwen3moe: {
     models: 'Qwen 3 with experts (30B-A3B, 235B-A22B)',
@@ -275,68 +170,7 @@ export const architectures: Readonly<Record<string, Architecture>> = {
     mixer: 'mamba',
     besideAttention: true,
   },
-  gemma: {
-    models: 'Gemma',
-    modelType: 'gemma',
-    className: 'GemmaForCausalLM',
-    rotaryPairs: 'halves',
-    activation: 'gelu-tanh',
-    scaledEmbedding: true,
-  },
-  gemma2: {
-    models: 'Gemma 2',
-    modelType: 'gemma2',
-    className: 'Gemma2ForCausalLM',
-    rotaryPairs: 'halves',
-    activation: 'gelu-tanh',
-    scaledEmbedding: true,
-    normPlacement: 'both',
-    softCaps: { attention: 50, logits: 30 },
-    attentionScale: scaleOfLargest(46),
-    wholeContextEvery: 2,
-    windowSize: 4096,
-  },
-  gemma3: {
-    models: 'Gemma 3',
-    modelType: 'gemma3_text',
-    className: 'Gemma3ForCausalLM',
-    rotaryPairs: 'halves',
-    activation: 'gelu-tanh',
-    scaledEmbedding: true,
-    normPlacement: 'both',
-    attentionScale: scaleOfLargest(62),
-    wholeContextEvery: 6,
-    windowRotary: { base: 10000 },
-    seesWholeImages: true,
-  },
-  gemma4: {
-    models: 'Gemma 4 (E2B, E4B, 26B-A4B, 31B)',
-    modelType: 'gemma4_text',
-    className: 'Gemma4ForCausalLM',
-    rotaryPairs: 'halves',
-    activation: 'gelu-tanh',
-    scaledEmbedding: true,
-    normPlacement: 'both',
-    attentionScale: () => 1,
-    wholeContextEvery: 6,
-    windowRotary: { base: 10000 },
-    valueNorm: true,
-    variedHeads: true,
-    experts: 'allowed',
-    expertsBeside: true,
-  },
-  'gemma-embedding': {
-    models: 'EmbeddingGemma (embeddings)',
-    modelType: 'gemma3_text',
-    className: 'Gemma3TextModel',
-    rotaryPairs: 'halves',
-    activation: 'gelu-tanh',
-    scaledEmbedding: true,
-    normPlacement: 'both',
-    wholeContextEvery: 6,
-    windowRotary: { base: 10000 },
-    bidirectional: true,
-  },
+  ...gemmaArchitectures,
   glm4: {
     models: 'GLM 4 (0414)',
     modelType: 'glm4',

@@ -1,5 +1,5 @@
 import { invalidFile } from '../invalid-file.js';
-import type { Architecture } from './architectures.js';
+import type { Architecture } from './architecture.js';
 import type { DecoderShape } from './decoder-shape.js';
 import type { DecoderSource } from './decoder-source.js';
 

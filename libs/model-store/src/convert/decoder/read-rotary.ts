@@ -1,5 +1,5 @@
 import { invalidFile } from '../invalid-file.js';
-import type { Architecture } from './architectures.js';
+import type { Architecture } from './architecture.js';
 import type { RotaryShape } from './decoder-shape.js';
 import type { DecoderSource, SourceTensor } from './decoder-source.js';
 import { yarnFactors } from './rotary-frequencies.js';

@@ -1,5 +1,5 @@
 import { invalidFile } from '../invalid-file.js';
-import type { Architecture } from './architectures.js';
+import type { Architecture } from './architecture.js';
 import { type DecoderPurpose, scoreTensor } from './decoder-purpose.js';
 import {
   type AttentionShape,

@@ -1,6 +1,7 @@
 import { productOf } from '#common/values';
 import { invalidFile, quoted } from '../invalid-file.js';
-import { type Architecture, architectures, findArchitecture } from './architectures.js';
+import type { Architecture } from './architecture.js';
+import { architectures, findArchitecture } from './architectures.js';
 import { type DecoderPurpose, tensorsBehindLayers } from './decoder-purpose.js';
 import type { DecoderShape } from './decoder-shape.js';
 import type { DecoderSource, SourceTensor } from './decoder-source.js';

@@ -1,4 +1,4 @@
-import type { Architecture } from './architectures.js';
+import type { Architecture } from './architecture.js';
 import {
   attends,
   convolvedChannels,

@@ -145,6 +145,23 @@ const qwen2vl: HubArchitecture = {
   defaults: { ...wholeContext, rms_norm_eps: 1e-5, rope_theta: 1e6 },
 };
 
+const qwen3moe: HubArchitecture = {
+  architecture: 'qwen3moe',
+  layer: { ...attention, ...headNorms, ffn_norm: 'post_attention_layernorm', ffn_gate_inp: 'mlp.gate' },
+  experts: { list: 'mlp.experts', parts: expertParts },
+  defaults: {
+    ...wholeContext,
+    num_experts_per_tok: 8,
+    moe_intermediate_size: 768,
+    norm_topk_prob: false,
+  },
+  parameters: (config) => ({
+    expert_used_count: config.size('num_experts_per_tok'),
+    expert_feed_forward_length: config.size('moe_intermediate_size'),
+    expert_weights_norm: config.flag('norm_topk_prob', false),
+  }),
+};
+
 const cohere: HubArchitecture = {
   architecture: 'command-r',
   layer: { ...attention, ...feedForward },
@@ -191,21 +208,14 @@ export const hubArchitectures: Readonly<Record<string, HubArchitecture>> = {
     inner: 'text_config',
     defaults: { head_dim: 128, rope_theta: 5e6 },
   },
-  Qwen3MoeForCausalLM: {
-    architecture: 'qwen3moe',
-    layer: { ...attention, ...headNorms, ffn_norm: 'post_attention_layernorm', ffn_gate_inp: 'mlp.gate' },
-    experts: { list: 'mlp.experts', parts: expertParts },
-    defaults: {
-      ...wholeContext,
-      num_experts_per_tok: 8,
-      moe_intermediate_size: 768,
-      norm_topk_prob: false,
-    },
-    parameters: (config) => ({
-      expert_used_count: config.size('num_experts_per_tok'),
-      expert_feed_forward_length: config.size('moe_intermediate_size'),
-      expert_weights_norm: config.flag('norm_topk_prob', false),
-    }),
+  Qwen3MoeForCausalLM: qwen3moe,
+  Qwen3VLMoeForConditionalGeneration: {
+    architecture: 'qwen3vlmoe',
+    layer: qwen3moe.layer,
+    transposedExperts: 'mlp.experts',
+    inner: 'text_config',
+    defaults: { ...qwen3moe.defaults, norm_topk_prob: true, rope_theta: 5e6 },
+    parameters: qwen3moe.parameters,
   },
   Qwen2MoeForCausalLM: {
     architecture: 'qwen2moe',

@@ -19,8 +19,8 @@ export interface ProjectorDecoder {
 
 /** How files of a `clip.projector_type` map to the settings and names of the hubs. */
 interface Projector {
-  /** Architecture of the decoder. */
-  architecture: string;
+  /** Architectures of the decoders. */
+  architectures: readonly string[];
   /** Token that stands for an image in a prompt. */
   placeholder: string;
   /** Class of the hubs that computes it; absent: that of Gemma 3. */
@@ -97,7 +97,7 @@ const qwen2Pixels = { min: 56 * 56, max: 28 * 28 * 16_384 };
 /** Supported values of `clip.projector_type`. */
 const projectors: Readonly<Record<string, Projector>> = {
   gemma3: {
-    architecture: 'gemma3',
+    architectures: ['gemma3'],
     placeholder: '<image_soft_token>',
     names: siglipNames,
     vision: ({ metadata, layers, hiddenSize, feedForwardSize }) => ({
@@ -110,7 +110,7 @@ const projectors: Readonly<Record<string, Projector>> = {
     }),
   },
   qwen2vl_merger: {
-    architecture: 'qwen2vl',
+    architectures: ['qwen2vl'],
     placeholder: '<|image_pad|>',
     className: 'Qwen2VLForConditionalGeneration',
     names: qwenNames,
@@ -124,7 +124,7 @@ const projectors: Readonly<Record<string, Projector>> = {
     }),
   },
   'qwen2.5vl_merger': {
-    architecture: 'qwen2vl',
+    architectures: ['qwen2vl'],
     placeholder: '<|image_pad|>',
     className: 'Qwen2_5_VLForConditionalGeneration',
     names: qwenNames,
@@ -140,7 +140,7 @@ const projectors: Readonly<Record<string, Projector>> = {
     }),
   },
   qwen3vl_merger: {
-    architecture: 'qwen3vl',
+    architectures: ['qwen3vl', 'qwen3vlmoe'],
     placeholder: '<|image_pad|>',
     className: 'Qwen3VLForConditionalGeneration',
     names: qwenNames,
@@ -222,8 +222,8 @@ function readProjector({ file, header }: OpenedGguf, decoder: ProjectorDecoder):
     const known = Object.keys(projectors).join(', ');
     throw invalidFile(file.name, `its \`clip.projector_type\` is ${quoted(type)}; ${known} are converted`);
   }
-  if (projector.architecture !== decoder.architecture) {
-    const wanted = `a model of the architecture ${projector.architecture}, not ${decoder.architecture}`;
+  if (!projector.architectures.includes(decoder.architecture)) {
+    const wanted = `a model of the architecture ${projector.architectures.join(' or ')}, not ${decoder.architecture}`;
     throw invalidFile(file.name, `it belongs to ${wanted}`);
   }
   if (decoder.hasToken(projector.placeholder)) return projector;

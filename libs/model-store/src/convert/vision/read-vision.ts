@@ -41,6 +41,7 @@ const readers: Readonly<Record<string, Reader>> = {
   Qwen2VLForConditionalGeneration: readQwen2,
   Qwen2_5_VLForConditionalGeneration: readQwen25,
   Qwen3VLForConditionalGeneration: readQwen3,
+  Qwen3VLMoeForConditionalGeneration: readQwen3,
 };
 
 /** Returns what sees in a model by its `config.json`; null for one of another class, or without an encoder. */
