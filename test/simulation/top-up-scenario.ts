@@ -1,5 +1,6 @@
 import { type PaymentChain, PaymentOffers, TopUpService, TopUpsRepository } from '#payments';
 import { PaymentExecutor, TopUpExecutionRepository } from '#payments/execution';
+import { testDouble } from '#test/test-double';
 import type { Choices, Weighted } from './choices.js';
 import type { ScenarioOptions, ScenarioResult } from './scenario.js';
 import { beginScenario, noonMs } from './scenario-setup.js';
@@ -98,9 +99,12 @@ export class TopUpScenario {
   private addOps(): void {
     const { database, plant } = this.options;
     const process = new SimProcess(`ops-${(this.generations += 1)}`, 'ops', this.world.nowMs());
-    const topUps = new TopUpExecutionRepository(database.prismaFor(this.world, process), {
-      accountOf: async () => this.accountId,
-    });
+    const topUps = new TopUpExecutionRepository(
+      database.prismaFor(this.world, process),
+      testDouble({
+        accountOf: async () => this.accountId,
+      }),
+    );
     const own: PaymentChain = this.chain.chainFor(process);
     const chain = (plant as TopUpBug | null)?.chain?.(own, this.chain) ?? own;
     const executor = new PaymentExecutor({

@@ -2,6 +2,7 @@ import { Writable } from 'node:stream';
 import { describe, expect, it } from 'vitest';
 import { PlatformError } from '#common';
 import { createLogger } from '#platform/logging';
+import { testDouble } from '#test/test-double';
 import { ApiReadiness } from './api-readiness.js';
 
 const databaseUrl = 'postgresql://user:secret@127.0.0.1:9/sluice';
@@ -19,7 +20,15 @@ function readinessOf(
   const migrations = { check: () => (down.database === true ? unavailable() : available()) };
   const settings = { rateLimits: true, ...config };
   const [database, queue] = [ping('database'), ping('queue')];
-  return new ApiReadiness(settings, database, migrations, queue, { ping: unavailable }, { ping: available }, logger);
+  return new ApiReadiness(
+    settings,
+    testDouble(database),
+    testDouble(migrations),
+    testDouble(queue),
+    testDouble({ ping: unavailable }),
+    testDouble({ ping: available }),
+    logger,
+  );
 }
 
 /** Returns the checks while only the limit store is down. */

@@ -18,11 +18,11 @@ type ReadinessConfig = Pick<ApiConfig, 'queueUrl' | 'limitsRedisUrl' | 'rateLimi
 export class ApiReadiness extends Readiness {
   constructor(
     @Inject(ApiConfig) config: ReadinessConfig,
-    @Inject(PrismaService) prisma: Pick<PrismaService, 'ping'>,
-    @Inject(MigrationCheck) migrations: Pick<MigrationCheck, 'check'>,
-    @Inject(QueueTransport) transport: Pick<QueueTransport, 'ping'>,
-    @Inject(LimitStore) limitStore: Pick<LimitStore, 'ping'>,
-    @Inject(ArtifactStore) artifacts: Pick<ArtifactStore, 'ping'>,
+    prisma: PrismaService,
+    migrations: MigrationCheck,
+    transport: QueueTransport,
+    limitStore: LimitStore,
+    artifacts: ArtifactStore,
     logger: Logger,
   ) {
     // Routes that run no model work without this store.

@@ -6,6 +6,7 @@ import type { AdmissionService, JobsService, OpenRequest } from '#jobs';
 import { JobRunner, type ModelResolver, type RewriteOptions, StoreBudgets } from '#gateway';
 import type { ChatJobPayload } from '#modalities/chat/contract';
 import { exampleManifest } from '#test/example-manifest';
+import { testDouble } from '#test/test-double';
 import { ChatTextRewriter } from './chat-text-rewriter.js';
 
 const usage: JobUsage = { ...noTokens };
@@ -48,10 +49,10 @@ async function rewrite(events: object[], changes: Changes = {}) {
       cancel: async () => undefined,
     } as unknown as JobsService,
     { replies: { open, address: 'here' } } as never,
-    { watch, watchReturn: watch, stateOf: () => 'ready', mayReturn: () => false },
-    { expired: new AbortController().signal },
+    testDouble({ watch, watchReturn: watch, stateOf: () => 'ready', mayReturn: () => false }),
+    testDouble({ expired: new AbortController().signal }),
     budgets,
-    { warn: () => undefined },
+    testDouble({ warn: () => undefined }),
   );
   const options: RewriteOptions = {
     instruction: 'Rewrite it.',
@@ -63,7 +64,7 @@ async function rewrite(events: object[], changes: Changes = {}) {
   };
   const logger = { warn: (context: object) => void warnings.push(context) };
   const config = { site: 'TST', secretKey: '5c'.repeat(32), prefixCacheScope: 'account' } as const;
-  const rewriter = new ChatTextRewriter(models, prices, budgets, runner, config, logger as never);
+  const rewriter = new ChatTextRewriter(models, prices, budgets, runner, testDouble(config), logger as never);
   const text = await rewriter.rewrite('a bird', options);
   const required = await rewriter.requireModel(options, 'enhance_prompt').catch((error: unknown) => error);
   return { text, admitted, warnings, required };

@@ -1,4 +1,4 @@
-import { Inject, Injectable } from '@nestjs/common';
+import { Injectable } from '@nestjs/common';
 import { PriceList } from '#billing';
 import { PlatformError } from '#common';
 import { JobRunner, ModelResolver, type RewriteOptions, StoreBudgets, TextRewriter } from '#gateway';
@@ -24,8 +24,8 @@ export class ChatTextRewriter extends TextRewriter {
     private readonly prices: PriceList,
     private readonly budgets: StoreBudgets,
     private readonly runner: JobRunner,
-    @Inject(ApiConfig) private readonly config: Pick<ApiConfig, 'site' | 'secretKey' | 'prefixCacheScope'>,
-    @Inject(Logger) private readonly logger: Pick<Logger, 'warn'>,
+    private readonly config: ApiConfig,
+    private readonly logger: Logger,
   ) {
     super();
     this.cacheScopes = new CacheScopes(config);

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { createLogger, type Logger } from '#platform/logging';
 import { Metrics } from '#platform/metrics';
+import { testDouble } from '#test/test-double';
 import type { VerifyReport } from './ledger.repository.js';
 import { LedgerWatch } from './ledger-watch.js';
 
@@ -29,11 +30,11 @@ async function watched(breaks: Partial<VerifyReport['breaks']>, verifyEveryMs = 
     ...{ openReservations: 2, chargedNano: 0n, heldNano: 0n },
   };
   const watch = new LedgerWatch(
-    { openReservations: async () => ({ count: 2, heldNano: 1_500_000_000n }) },
+    testDouble({ openReservations: async () => ({ count: 2, heldNano: 1_500_000_000n }) }),
     { verify: async () => ({ figures, breaks: { ...noBreaks, ...breaks } }) },
     metrics,
     logger,
-    { ledgerVerifyMs: verifyEveryMs },
+    testDouble({ ledgerVerifyMs: verifyEveryMs }),
   );
   watch.start();
   await watch.close();
@@ -59,11 +60,11 @@ describe('LedgerWatch', () => {
 
   it('does not wait for a running verification when it closes', async () => {
     const watch = new LedgerWatch(
-      { openReservations: async () => ({ count: 0, heldNano: 0n }) },
+      testDouble({ openReservations: async () => ({ count: 0, heldNano: 0n }) }),
       { verify: () => new Promise(() => undefined) },
       new Metrics('ops', { processMetrics: false }),
       createLogger('ops', { level: 'silent' }),
-      { ledgerVerifyMs: 3_600_000 },
+      testDouble({ ledgerVerifyMs: 3_600_000 }),
     );
     watch.start();
     await expect(watch.close(5)).resolves.toBeUndefined();

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { nanosPerUsd } from '#common';
 import { OpsConfig } from '#platform/config';
-import { Inject, Injectable } from '#platform/injection';
+import { Injectable } from '#platform/injection';
 import { Logger } from '#platform/logging';
 import { Metrics } from '#platform/metrics';
 import { countsOf, isConsistent, LedgerService } from './ledger.service.js';
@@ -26,12 +26,12 @@ export class LedgerWatch {
   private closed = false;
 
   constructor(
-    @Inject(LedgerService) private readonly ledger: Pick<LedgerService, 'openReservations'>,
+    private readonly ledger: LedgerService,
     private readonly verifier: LedgerVerifier,
     private readonly metrics: Metrics,
     private readonly logger: Logger,
     /** `ledgerVerifyMs`: the interval between two verifications; 0: never. */
-    @Inject(OpsConfig) private readonly config: Pick<OpsConfig, 'ledgerVerifyMs'>,
+    private readonly config: OpsConfig,
   ) {
     this.showReservations();
     if (config.ledgerVerifyMs > 0) this.showProof();

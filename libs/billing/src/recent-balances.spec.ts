@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { testDouble } from '#test/test-double';
 import type { AccountBalance } from './ledger.repository.js';
 import { RecentBalances } from './recent-balances.js';
 
@@ -7,13 +8,13 @@ function setUp() {
   const reads: string[] = [];
   const state = { usdNano: 5n, away: false };
   const balances = new RecentBalances(
-    {
+    testDouble({
       balance: (accountId) => {
         reads.push(accountId);
         if (state.away) return Promise.reject(new Error('away'));
         return Promise.resolve({ diemNano: 1n, bundledNano: 2n, usdNano: state.usdNano } as AccountBalance);
       },
-    },
+    }),
     { nowMs: () => nowMs, monotonicMs: () => nowMs },
   );
   return { balances, reads, state, pass: (ms: number) => (nowMs += ms) };

@@ -1,5 +1,5 @@
 import { type Clock, systemClock } from '#common';
-import { Inject, Injectable, Optional } from '#platform/injection';
+import { Injectable, Optional } from '#platform/injection';
 import type { BalanceBefore } from './job-quote.js';
 import { LedgerService } from './ledger.service.js';
 
@@ -23,7 +23,7 @@ export class RecentBalances {
   private readonly entries = new Map<string, Entry>();
 
   constructor(
-    @Inject(LedgerService) private readonly ledger: Pick<LedgerService, 'balance'>,
+    private readonly ledger: LedgerService,
     @Optional() private readonly clock: Clock = systemClock,
   ) {}
 

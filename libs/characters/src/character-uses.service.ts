@@ -1,4 +1,4 @@
-import { Inject, Injectable } from '#platform/injection';
+import { Injectable } from '#platform/injection';
 import { Logger } from '#platform/logging';
 import { CharactersRepository } from './characters.repository.js';
 
@@ -13,7 +13,7 @@ export class CharacterUses {
 
   constructor(
     private readonly characters: CharactersRepository,
-    @Inject(Logger) private readonly logger: Pick<Logger, 'warn'>,
+    private readonly logger: Logger,
   ) {}
 
   count(characterId: string): void {

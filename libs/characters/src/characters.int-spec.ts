@@ -2,6 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { AccountsRepository, AccountsService } from '#accounts';
 import { PrismaService } from '#platform/prisma';
 import { createMigratedDatabase, type TestDatabase } from '#test/postgres';
+import { testDouble } from '#test/test-double';
 import { installBundled } from './bundled/install-bundled.js';
 import { averageRating, type CharacterDefinition, type CharacterFilter, type CharacterSort } from './character.js';
 import { CharacterUses } from './character-uses.service.js';
@@ -88,7 +89,7 @@ describe('a list of characters', () => {
   });
 
   it('counts chats in memory and writes them together', async () => {
-    const uses = new CharacterUses(new CharactersRepository(prisma), { warn: expect.fail });
+    const uses = new CharacterUses(new CharactersRepository(prisma), testDouble({ warn: expect.fail }));
     const { id } = await characters.find('cy');
     for (let chat = 0; chat < 3; chat += 1) uses.count(id);
     await uses.write();

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { PrismaService } from '#platform/prisma';
 import { createMigratedDatabase, type TestDatabase } from '#test/postgres';
+import { testDouble } from '#test/test-double';
 import { CreditLimiter } from './credit-limiter.js';
 import { minuteWindow } from './store/limit-window.js';
 import { PostgresLimitStore } from './store/postgres-limit.repository.js';
@@ -20,7 +21,7 @@ beforeAll(async () => {
   database = await createMigratedDatabase();
   prisma = new PrismaService({ url: database.url, poolSize: 8 });
   store = new PostgresLimitStore(prisma, minuteWindow);
-  const open = () => new CreditLimiter(store, { rateLimits: true }, { count: refused });
+  const open = () => new CreditLimiter(store, testDouble({ rateLimits: true }), testDouble({ count: refused }));
   replicas = [open(), open()];
 });
 afterAll(async () => {

@@ -1,6 +1,6 @@
 import { PlatformError } from '#common';
 import { LimitsConfig } from '#platform/config';
-import { Inject, Injectable } from '#platform/injection';
+import { Injectable } from '#platform/injection';
 import { secondsOf } from './refusal.js';
 import { RefusalCounter } from './refusal-counter.js';
 import { LimitStore } from './store/limit-store.js';
@@ -40,8 +40,8 @@ export class CreditLimiter {
   constructor(
     private readonly store: LimitStore,
     /** Without rate limits, nothing is counted or refused. */
-    @Inject(LimitsConfig) private readonly config: Pick<LimitsConfig, 'rateLimits'>,
-    @Inject(RefusalCounter) private readonly refusals: Pick<RefusalCounter, 'count'>,
+    private readonly config: LimitsConfig,
+    private readonly refusals: RefusalCounter,
   ) {}
 
   /** Takes the most that a request may use. Rejects with `SERVICE_UNAVAILABLE` when the store is unavailable. */

@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
+import { testDouble } from '#test/test-double';
 import { LimitSnapshot } from './limits/limit-snapshot.js';
 import type { LimitOverride } from './limits/limit-override.js';
 import { leaseMs, OpenRequests } from './open-requests.js';
@@ -28,10 +29,10 @@ function setUp(overrides: Partial<LimitOverride>[] = [], { enabled = true } = {}
   const rows = overrides.map((row) => ({ accountId: null, apiKeyId: null, target: '*', ...none, ...row }));
   const limitConfig = { page: async () => new LimitSnapshot(rows, standing) };
   const requests = new OpenRequests(
-    store,
-    limitConfig,
-    { rateLimits: enabled },
-    { count: (reason) => void refused.push(reason) },
+    testDouble(store),
+    testDouble(limitConfig),
+    testDouble({ rateLimits: enabled }),
+    testDouble({ count: (reason) => void refused.push(reason) }),
   );
   return { requests, demands, renewed, refused, open };
 }

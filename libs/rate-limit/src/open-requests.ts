@@ -1,6 +1,6 @@
 import { PlatformError } from '#common';
 import { LimitsConfig } from '#platform/config';
-import { Inject, Injectable, Optional } from '#platform/injection';
+import { Injectable, Optional } from '#platform/injection';
 import type { LimitScope } from './limit-headers.js';
 import { LimitConfig } from './limits/limit-config.js';
 import type { LimitSnapshot } from './limits/limit-snapshot.js';
@@ -37,11 +37,11 @@ export class OpenRequests {
   private timer: NodeJS.Timeout | undefined;
 
   constructor(
-    @Inject(LimitStore) private readonly store: Pick<LimitStore, 'open' | 'renew' | 'release'>,
-    @Inject(LimitConfig) private readonly limitConfig: Pick<LimitConfig, 'page'>,
+    private readonly store: LimitStore,
+    private readonly limitConfig: LimitConfig,
     /** Without rate limits, nothing is counted or refused. */
-    @Inject(LimitsConfig) private readonly config: Pick<LimitsConfig, 'rateLimits'>,
-    @Inject(RefusalCounter) private readonly refusals: Pick<RefusalCounter, 'count'>,
+    private readonly config: LimitsConfig,
+    private readonly refusals: RefusalCounter,
     @Optional() private readonly lifetimeMs = leaseMs,
   ) {}
 

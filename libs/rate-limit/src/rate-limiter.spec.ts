@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { testDouble } from '#test/test-double';
 import { FailureGuard } from './failure-guard.js';
 import { LimitConfig } from './limits/limit-config.js';
 import type { LimitOverride } from './limits/limit-override.js';
@@ -39,16 +40,19 @@ function setUp(options: { overrides?: LimitOverride[]; enabled?: boolean } = {})
     ping: () => Promise.resolve(),
     close: () => Promise.resolve(),
   };
-  const log = new RefusalLog({ add: (some) => Promise.resolve(void lines.push(...some)) }, { warn: () => undefined });
+  const log = new RefusalLog(
+    testDouble({ add: (some) => Promise.resolve(void lines.push(...some)) }),
+    testDouble({ warn: () => undefined }),
+  );
   const standing = { plain: { requests: 1_000, tokens: null }, key: none, installation: none };
   const limiter = new RateLimiter(
     store,
     new LimitConfig(() => Promise.resolve(options.overrides ?? []), standing),
     new FailureGuard(store, { max: 20, window: windowOf(30_000), blockMs: 30_000 }),
-    new TokenCorrector(store, { warn: () => undefined }),
+    new TokenCorrector(store, testDouble({ warn: () => undefined })),
     log,
-    { rateLimits: options.enabled ?? true },
-    { count: (reason) => void refused.push(reason) },
+    testDouble({ rateLimits: options.enabled ?? true }),
+    testDouble({ count: (reason) => void refused.push(reason) }),
   );
   const written = async () => {
     await log.flush();

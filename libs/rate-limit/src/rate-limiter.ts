@@ -1,6 +1,6 @@
 import { PlatformError } from '#common';
 import { LimitsConfig } from '#platform/config';
-import { Inject, Injectable } from '#platform/injection';
+import { Injectable } from '#platform/injection';
 import { type Block, FailureGuard, guardOfAddress, guardOfKey } from './failure-guard.js';
 import { blockHeaders, limitHeaders, type LimitScope, type MeasuredWindow } from './limit-headers.js';
 import { LimitConfig } from './limits/limit-config.js';
@@ -84,8 +84,8 @@ export class RateLimiter {
     private readonly corrector: TokenCorrector,
     private readonly log: RefusalLog,
     /** Without rate limits, nothing is counted or refused. */
-    @Inject(LimitsConfig) private readonly config: Pick<LimitsConfig, 'rateLimits'>,
-    @Inject(RefusalCounter) private readonly refusals: Pick<RefusalCounter, 'count'>,
+    private readonly config: LimitsConfig,
+    private readonly refusals: RefusalCounter,
   ) {}
 
   /** For requests that run a model. Rejects with `SERVICE_UNAVAILABLE` when the store is unavailable. */

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Logger } from '#platform/logging';
+import { testDouble } from '#test/test-double';
 import { TokenCorrector, TokenReservation } from './token-reservation.js';
 
 function reserve() {
@@ -40,8 +41,8 @@ describe('TokenCorrector', () => {
   it('changes what was reserved to what was used, in every window of the request', async () => {
     const calls: unknown[] = [];
     const corrector = new TokenCorrector(
-      { correct: (...call) => Promise.resolve(void calls.push(call)) },
-      { warn: () => undefined },
+      testDouble({ correct: (...call) => Promise.resolve(void calls.push(call)) }),
+      testDouble({ warn: () => undefined }),
     );
     await corrector.correct(job, { slot: 7, tokens: 100 }, 30);
     await corrector.correct(job, { slot: 7, tokens: 100 }, 100);
@@ -52,7 +53,7 @@ describe('TokenCorrector', () => {
     const failures: unknown[] = [];
     const away = { correct: () => Promise.reject(new Error('away')) };
     const logger = { warn: ({ error }: { error?: unknown }) => void failures.push(error) };
-    await new TokenCorrector(away, logger as Logger).correct(job, { slot: 7, tokens: 100 }, 0);
+    await new TokenCorrector(testDouble(away), logger as Logger).correct(job, { slot: 7, tokens: 100 }, 0);
     expect(failures).toHaveLength(1);
   });
 });

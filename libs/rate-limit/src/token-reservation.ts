@@ -1,4 +1,4 @@
-import { Inject, Injectable } from '#platform/injection';
+import { Injectable } from '#platform/injection';
 import { Logger } from '#platform/logging';
 import { LimitStore } from './store/limit-store.js';
 import { installationWindow, keyWindow, modelWindow } from './window-keys.js';
@@ -40,8 +40,8 @@ export class TokenReservation implements ReservedTokens {
 @Injectable()
 export class TokenCorrector {
   constructor(
-    @Inject(LimitStore) private readonly store: Pick<LimitStore, 'correct'>,
-    @Inject(Logger) private readonly logger: Pick<Logger, 'warn'>,
+    private readonly store: LimitStore,
+    private readonly logger: Logger,
   ) {}
 
   /** `used` is the actual usage. Never rejects: a minute later the reservation is gone by itself. */

@@ -4,6 +4,7 @@ import { PlatformError } from '#common';
 import type { DocumentExtractor } from '#documents';
 import { HttpExchange } from '#platform/http';
 import { type PageReader, WebFault, type WebSearch } from '#web';
+import { testDouble } from '#test/test-double';
 import { AugmentController } from './augment.controller.js';
 import type { DirectRequests } from '../pipeline/direct-requests.js';
 
@@ -27,18 +28,18 @@ function controllerOf({ search, pages, refused }: Given) {
     },
   };
   const controller = new AugmentController(
-    pipeline,
+    testDouble(pipeline),
     requests as unknown as DirectRequests,
     (search ?? {}) as WebSearch,
     (pages ?? {}) as PageReader,
     {} as DocumentExtractor,
-    {
+    testDouble({
       screenTexts: async (texts) => {
         const found = texts.find(({ text }) => text === refused);
         if (found !== undefined) throw new PlatformError('CONTENT_POLICY_VIOLATION', 'No.', found.param);
       },
-    },
-    { search: { providers: [], timeoutMs: 1, cacheMs: 0 }, augmentPriceUsd: '0.01' },
+    }),
+    testDouble({ search: { providers: [], timeoutMs: 1, cacheMs: 0 }, augmentPriceUsd: '0.01' }),
   );
   return { controller, work };
 }

@@ -1,4 +1,4 @@
-import { Controller, Inject, Post } from '@nestjs/common';
+import { Controller, Post } from '@nestjs/common';
 import { PlatformError } from '#common';
 import { DocumentExtractor } from '#documents';
 import { ApiConfig } from '#platform/config';
@@ -20,13 +20,13 @@ const defaultLimit = 10;
 @Controller('augment')
 export class AugmentController {
   constructor(
-    @Inject(RequestPipeline) private readonly pipeline: Pick<RequestPipeline, 'openCheck'>,
+    private readonly pipeline: RequestPipeline,
     private readonly requests: DirectRequests,
     private readonly webSearch: WebSearch,
     private readonly pages: PageReader,
     private readonly documents: DocumentExtractor,
-    @Inject(ContentPolicy) private readonly policy: Pick<ContentPolicy, 'screenTexts'>,
-    @Inject(ApiConfig) private readonly config: Pick<ApiConfig, 'search' | 'augmentPriceUsd'>,
+    private readonly policy: ContentPolicy,
+    private readonly config: ApiConfig,
   ) {}
 
   @Post('search')

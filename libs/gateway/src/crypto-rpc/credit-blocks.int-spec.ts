@@ -27,6 +27,7 @@ import { createTransport, type QueueTransport } from '#queue';
 import { CreditLimiter, PostgresLimitStore } from '#rate-limit';
 import { expectInvariant } from '#test/invariant';
 import { createMigratedDatabase, type TestDatabase } from '#test/postgres';
+import { testDouble } from '#test/test-double';
 import { type BlockDemand, CreditBlocks } from './credit-blocks.js';
 import { RpcLimits } from './rpc-limits.js';
 
@@ -87,7 +88,7 @@ function openBlocks(): CreditBlocks {
   const admission = AdmissionService.of({ jobs, closer, cipher, tickets, transport, logger, queueLimit: 10, steps });
   const window = { lengthMs: 60_000, slotMs: 500 };
   const store = new PostgresLimitStore(prisma, window);
-  const credits = new CreditLimiter(store, { rateLimits: true }, { count: () => undefined });
+  const credits = new CreditLimiter(store, testDouble({ rateLimits: true }), testDouble({ count: () => undefined }));
   const unlimited = { headers: {}, refusal: null, tokens: 0, reservation: null };
   const limiter = {
     admitAhead: (_caller: unknown, _use: unknown, { requests }: { requests: number }) =>
@@ -103,8 +104,8 @@ function openBlocks(): CreditBlocks {
   };
   const replica = new CreditBlocks(
     new DirectJobs(admission, closer, logger),
-    new RpcLimits(limiter, credits, config),
-    config,
+    new RpcLimits(testDouble(limiter), credits, testDouble(config)),
+    testDouble(config),
     logger,
   );
   opened.push(replica);

@@ -1,4 +1,4 @@
-import { Inject, Injectable, type OnApplicationShutdown } from '@nestjs/common';
+import { Injectable, type OnApplicationShutdown } from '@nestjs/common';
 import { type JobQuote, ReservationRefused } from '#billing';
 import type { RpcNetwork } from '#chains';
 import { newRequestId } from '#common';
@@ -71,7 +71,7 @@ export class CreditBlocks implements OnApplicationShutdown {
   constructor(
     private readonly jobs: DirectJobs,
     private readonly limits: RpcLimits,
-    @Inject(ApiConfig) private readonly config: Pick<ApiConfig, 'rpcCreditPriceUsd' | 'site'>,
+    private readonly config: ApiConfig,
     private readonly logger: Logger,
   ) {}
 

@@ -1,4 +1,4 @@
-import { Inject, Injectable } from '@nestjs/common';
+import { Injectable } from '@nestjs/common';
 import { PlatformError } from '#common';
 import { ApiConfig } from '#platform/config';
 import type { HttpExchange, RequestCaller } from '#platform/http';
@@ -45,9 +45,9 @@ const use = { modelId: 'crypto-rpc', limitClass: 'rpc' } as const;
 @Injectable()
 export class RpcLimits {
   constructor(
-    @Inject(RateLimiter) private readonly limiter: Pick<RateLimiter, 'admitAhead'>,
+    private readonly limiter: RateLimiter,
     private readonly credits: CreditLimiter,
-    @Inject(ApiConfig) private readonly config: Pick<ApiConfig, 'rpcDailyCredits' | 'rpcConcurrent'>,
+    private readonly config: ApiConfig,
   ) {}
 
   /** Takes requests of the minute and credits of the day: all or nothing. Rejects with `LimitRefusal`, or as the stores do. */

@@ -8,6 +8,7 @@ import { type ErrorCode, PlatformError } from '#common';
 import type { Logger } from '#platform/logging';
 import { freeBytes } from '#platform/memory';
 import { Metrics } from '#platform/metrics';
+import { testDouble } from '#test/test-double';
 import { ErrorFilter } from './error.filter.js';
 import { RouteTable } from './route-table.js';
 
@@ -31,7 +32,7 @@ function caught(
   routes.attach(server);
   server.post(chatPath, () => 'x');
   const metrics = new Metrics('api', { processMetrics: false });
-  new ErrorFilter(routes, payments, logger as unknown as Logger, metrics).catch(exception, {
+  new ErrorFilter(routes, testDouble(payments), logger as unknown as Logger, metrics).catch(exception, {
     switchToHttp: () => http,
   } as unknown as ArgumentsHost);
   const logged = [...logger.error.mock.calls, ...logger.warn.mock.calls];
@@ -110,8 +111,8 @@ async function refusingServer(code: ErrorCode, prepare: (request: FastifyRequest
   const server = fastify({ bodyLimit: 256 * 2 ** 20 });
   const filter = new ErrorFilter(
     new RouteTable(),
-    noPayments,
-    { error: vi.fn(), warn: vi.fn(), debug: vi.fn() },
+    testDouble(noPayments),
+    testDouble({ error: vi.fn(), warn: vi.fn(), debug: vi.fn() }),
     new Metrics('api', { processMetrics: false }),
   );
   server.addHook('onRequest', (request, reply, done) => {

@@ -1,6 +1,6 @@
 import { hostname } from 'node:os';
 import type { IncomingMessage } from 'node:http';
-import { type ArgumentsHost, Catch, type ExceptionFilter, HttpException, Inject } from '@nestjs/common';
+import { type ArgumentsHost, Catch, type ExceptionFilter, HttpException } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { type ErrorCode, PlatformError } from '#common';
 import { Logger } from '#platform/logging';
@@ -24,8 +24,8 @@ export class ErrorFilter implements ExceptionFilter {
 
   constructor(
     private readonly routes: RouteTable,
-    @Inject(PaymentAnswers) private readonly payments: Pick<PaymentAnswers, 'answer'>,
-    @Inject(Logger) private readonly logger: Pick<Logger, 'error' | 'warn' | 'debug'>,
+    private readonly payments: PaymentAnswers,
+    private readonly logger: Logger,
     metrics: Metrics,
   ) {
     this.responses = metrics.counter('sluice_http_errors_total', 'Error responses, by code.', ['code']);

@@ -8,6 +8,7 @@ import type { ClaimEnding, IdempotencyService, KeyClaim, StoredResponse } from '
 import { sseData, SseWriter } from '#platform/http';
 import { fingerprintBody } from '#platform/idempotency';
 import { parseJsonBody } from '#platform/json';
+import { testDouble } from '#test/test-double';
 import { RecordingQuota, ResponseRecorder, maxResponseBytes } from './response-recorder.js';
 import { addResponseRecording, IdempotencyInterceptor } from './idempotency.interceptor.js';
 import { StoreBudgets } from '../request/store-budgets.js';
@@ -62,7 +63,11 @@ beforeEach(async () => {
   });
   const apply = (): Promise<void> => (replayRefusal === null ? Promise.resolve() : Promise.reject(replayRefusal));
   addResponseRecording(server);
-  const interceptor = new IdempotencyInterceptor(idempotency, new StoreBudgets({ storeTimeoutMs: 60_000 }), { apply });
+  const interceptor = new IdempotencyInterceptor(
+    idempotency,
+    new StoreBudgets({ storeTimeoutMs: 60_000 }),
+    testDouble({ apply }),
+  );
   // Does what Nest does in front of a handler. After a replay, `handle` is never called.
   server.addHook('preHandler', (request, reply, done) => {
     const http = { getRequest: () => request, getResponse: () => reply };

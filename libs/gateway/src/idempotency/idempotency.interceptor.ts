@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream';
 import { callbackify } from 'node:util';
-import { type CallHandler, type ExecutionContext, Inject, Injectable, type NestInterceptor } from '@nestjs/common';
+import { type CallHandler, type ExecutionContext, Injectable, type NestInterceptor } from '@nestjs/common';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { from, mergeMap, NEVER, type Observable } from 'rxjs';
 import { PlatformError } from '#common';
@@ -62,7 +62,7 @@ export class IdempotencyInterceptor implements NestInterceptor {
   constructor(
     private readonly idempotency: IdempotencyService,
     private readonly budgets: StoreBudgets,
-    @Inject(ReplayLimit) private readonly limit: Pick<ReplayLimit, 'apply'>,
+    private readonly limit: ReplayLimit,
   ) {}
 
   intercept(context: ExecutionContext, next: CallHandler): Observable<unknown> {

@@ -1,4 +1,4 @@
-import { Inject, Injectable } from '@nestjs/common';
+import { Injectable } from '@nestjs/common';
 import type { FastifyRequest } from 'fastify';
 import { ApiConfig } from '#platform/config';
 import { ArtifactStore, DownloadLinks } from '#storage';
@@ -7,7 +7,7 @@ import { ArtifactStore, DownloadLinks } from '#storage';
 @Injectable()
 export class DownloadUrls {
   constructor(
-    @Inject(DownloadLinks) private readonly links: Pick<DownloadLinks, 'tokenFor'>,
+    private readonly links: DownloadLinks,
     private readonly artifacts: ArtifactStore,
     private readonly config: ApiConfig,
   ) {}

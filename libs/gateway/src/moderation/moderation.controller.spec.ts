@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { validateBody } from '#platform/validation';
 import type { HttpExchange } from '#platform/http';
+import { testDouble } from '#test/test-double';
 import { ContentPolicy } from '../pipeline/policy/content-policy.js';
 import { ModerationController } from './moderation.controller.js';
 import { ModerationRequest } from './moderation.request.js';
@@ -13,8 +14,8 @@ async function moderate(body: object, file: string | null = 'terms: { en: [napal
   const http = { request: { id: 'r' } } as HttpExchange;
   const controller = new ModerationController(
     policy,
-    { openCheck: async () => ({ limit: async () => ({}) }) as never },
-    { inputsOf: () => ({ image: async (url: string) => ({ artifactId: url }) }) as never },
+    testDouble({ openCheck: async () => ({ limit: async () => ({}) }) as never }),
+    testDouble({ inputsOf: () => ({ image: async (url: string) => ({ artifactId: url }) }) as never }),
     {
       modelId: 'safety',
       classify: async (_model, id) => {

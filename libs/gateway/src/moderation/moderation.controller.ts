@@ -1,4 +1,4 @@
-import { Controller, Inject, Post } from '@nestjs/common';
+import { Controller, Post } from '@nestjs/common';
 import { PlatformError } from '#common';
 import { isDataUrl } from '#media';
 import { ApiRoute, type DocumentedRoute, Exchange, type HttpExchange, LargeBody, RequestBody } from '#platform/http';
@@ -41,8 +41,8 @@ interface InputImage {
 export class ModerationController {
   constructor(
     private readonly policy: ContentPolicy,
-    @Inject(RequestPipeline) private readonly pipeline: Pick<RequestPipeline, 'openCheck'>,
-    @Inject(MediaArtifacts) private readonly artifacts: Pick<MediaArtifacts, 'inputsOf'>,
+    private readonly pipeline: RequestPipeline,
+    private readonly artifacts: MediaArtifacts,
     private readonly images: ImageClassifier,
   ) {}
 

@@ -5,6 +5,7 @@ import { defer } from 'rxjs';
 import { describe, expect, it } from 'vitest';
 import { PlatformError } from '#common';
 import { HttpExchange, StreamedResponse } from '#platform/http';
+import { testDouble } from '#test/test-double';
 import { ExchangeInterceptor } from './exchange.interceptor.js';
 import { ClientDisconnectedError } from './job-stream.js';
 
@@ -17,9 +18,11 @@ function handle(handler: (http: HttpExchange) => Promise<unknown>) {
   const http = new HttpExchange(Object.assign(reply, { request: { id: 'r' } }) as unknown as FastifyReply);
   http.request.exchange = http;
   http.onEnd(async () => void cleaned.push('input'));
-  const interceptor = new ExchangeInterceptor({
-    error: (_about: object, message?: string) => void logged.push(message ?? ''),
-  });
+  const interceptor = new ExchangeInterceptor(
+    testDouble({
+      error: (_about: object, message?: string) => void logged.push(message ?? ''),
+    }),
+  );
   const context = { switchToHttp: () => ({ getResponse: () => reply }) };
   const note = (value: unknown): void => void (seen.sends = value);
   interceptor

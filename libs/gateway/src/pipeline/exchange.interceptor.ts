@@ -1,4 +1,4 @@
-import { type CallHandler, type ExecutionContext, Inject, Injectable, type NestInterceptor } from '@nestjs/common';
+import { type CallHandler, type ExecutionContext, Injectable, type NestInterceptor } from '@nestjs/common';
 import { StreamableFile } from '@nestjs/common';
 import type { FastifyReply } from 'fastify';
 import { from, lastValueFrom, mergeMap, NEVER, type Observable, of } from 'rxjs';
@@ -17,7 +17,7 @@ const nothing = Symbol('nothing left to send');
  */
 @Injectable()
 export class ExchangeInterceptor implements NestInterceptor {
-  constructor(@Inject(Logger) private readonly logger: Pick<Logger, 'error'>) {}
+  constructor(private readonly logger: Logger) {}
 
   intercept(context: ExecutionContext, next: CallHandler): Observable<unknown> {
     const reply = context.switchToHttp().getResponse<FastifyReply>();

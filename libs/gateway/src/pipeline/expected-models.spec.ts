@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Heartbeat, ModelWithoutReplica, PlacementListeners } from '#queue';
+import { testDouble } from '#test/test-double';
 import { ExpectedModels } from './expected-models.js';
 
 interface Scene {
@@ -30,7 +31,7 @@ function expectedIn({ workers = [{}], placed = [], missed = [] }: Scene) {
         ask: () => listeners.forEach(({ onDesired }) => onDesired?.({ revision: 1, placements })),
       },
     } as never,
-    { isMissed: (modelId) => missed.includes(modelId) },
+    testDouble({ isMissed: (modelId) => missed.includes(modelId) }),
   );
   expected.onApplicationBootstrap();
   return expected;

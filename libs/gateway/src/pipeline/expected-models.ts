@@ -1,4 +1,4 @@
-import { Inject, Injectable, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
+import { Injectable, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
 import { QueueTransport } from '#queue';
 import { ModelAvailabilityWatcher } from './model-availability-watcher.js';
 
@@ -16,7 +16,7 @@ export class ExpectedModels implements OnApplicationBootstrap, OnApplicationShut
 
   constructor(
     private readonly transport: QueueTransport,
-    @Inject(ModelAvailabilityWatcher) private readonly replicas: Pick<ModelAvailabilityWatcher, 'isMissed'>,
+    private readonly replicas: ModelAvailabilityWatcher,
   ) {}
 
   onApplicationBootstrap(): void {

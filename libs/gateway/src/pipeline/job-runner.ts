@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Inject, Injectable } from '@nestjs/common';
+import { Injectable } from '@nestjs/common';
 import { type JobUsage, PlatformError } from '#common';
 import { AdmissionService, type JobPreparation, JobsService, type OpenRequest } from '#jobs';
 import { Logger } from '#platform/logging';
@@ -64,11 +64,10 @@ export class JobRunner {
     private readonly admission: AdmissionService,
     private readonly jobs: JobsService,
     private readonly transport: QueueTransport,
-    @Inject(ModelAvailabilityWatcher)
-    private readonly replicas: Pick<ModelAvailabilityWatcher, 'watch' | 'watchReturn' | 'stateOf' | 'mayReturn'>,
-    @Inject(Drain) private readonly drain: Pick<Drain, 'expired'>,
+    private readonly replicas: ModelAvailabilityWatcher,
+    private readonly drain: Drain,
     private readonly budgets: StoreBudgets,
-    @Inject(Logger) private readonly logger: Pick<Logger, 'warn'>,
+    private readonly logger: Logger,
     private readonly tracing: Tracing = noTracing,
   ) {}
 

@@ -7,6 +7,7 @@ import type { OpenRequest } from '#jobs';
 import type { ModelType } from '#model-registry/manifest';
 import { HttpExchange } from '#platform/http';
 import { exampleManifest } from '#test/example-manifest';
+import { testDouble } from '#test/test-double';
 import { type ModelName, RequestPipeline } from './request-pipeline.js';
 import { StoreBudgets } from '../request/store-budgets.js';
 
@@ -72,15 +73,15 @@ function pipelineOn({
     { current } as never,
     { admit, mayWait: () => mayWait } as never,
     new StoreBudgets({ storeTimeoutMs: 60_000 }),
-    { keepAliveMs: 1_000, stalledMs: 1_000 },
+    testDouble({ keepAliveMs: 1_000, stalledMs: 1_000 }),
     { enter: async () => ({ headers: {}, refusal: null, leave: () => undefined }) } as never,
-    {
+    testDouble({
       screen: async ({ modality }: { modality: string }) => {
         steps.push(`screen ${modality}`);
         if (policyRefusal !== undefined) throw policyRefusal;
       },
-    },
-    { isExpected: () => expected },
+    }),
+    testDouble({ isExpected: () => expected }),
   );
   return { pipeline, steps, admitted };
 }

@@ -1,4 +1,4 @@
-import { Inject, Injectable } from '@nestjs/common';
+import { Injectable } from '@nestjs/common';
 import type { FastifyRequest } from 'fastify';
 import { PriceList } from '#billing';
 import { inputJobId, PlatformError } from '#common';
@@ -62,10 +62,10 @@ export class RequestPipeline {
     private readonly prices: PriceList,
     private readonly runner: JobRunner,
     private readonly budgets: StoreBudgets,
-    @Inject(ApiConfig) private readonly config: Pick<ApiConfig, 'keepAliveMs' | 'stalledMs'>,
+    private readonly config: ApiConfig,
     private readonly openRequests: OpenRequests,
-    @Inject(ContentPolicy) private readonly policy: Pick<ContentPolicy, 'screen'>,
-    @Inject(ExpectedModels) private readonly expected: Pick<ExpectedModels, 'isExpected'>,
+    private readonly policy: ContentPolicy,
+    private readonly expected: ExpectedModels,
   ) {}
 
   /** Resolves the model and sets its headers. Rejects as `ModelResolver.resolve` does. */

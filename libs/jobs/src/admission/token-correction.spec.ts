@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { TokenCorrector } from '#rate-limit';
+import { testDouble } from '#test/test-double';
 import type { ClosedJob } from '../lifecycle/job-states.js';
 import { correctReservedTokens } from './token-correction.js';
 
@@ -22,7 +23,7 @@ function changesOf(closed: ClosedJob): number[] {
   const store = {
     correct: (_keys: readonly string[], _slot: number, change: number) => Promise.resolve(void changes.push(change)),
   };
-  correctReservedTokens(new TokenCorrector(store, { warn: () => undefined }))(closed);
+  correctReservedTokens(new TokenCorrector(testDouble(store), testDouble({ warn: () => undefined })))(closed);
   return changes;
 }
 

@@ -16,6 +16,7 @@ import { PrismaService } from '#platform/prisma';
 import { createTransport, type QueueTransport } from '#queue';
 import { expectInvariant } from '#test/invariant';
 import { createMigratedDatabase, type TestDatabase } from '#test/postgres';
+import { testDouble } from '#test/test-double';
 import { AdmissionService } from '../admission/admission.service.js';
 import { PayloadCipher } from '../admission/payload-cipher.js';
 import { ResultTickets } from '../tickets/result-tickets.js';
@@ -68,7 +69,7 @@ const direct = (jobCloser: DirectReservationDependencies['closer'] = closer): Di
   const cipher = new PayloadCipher('5c'.repeat(32));
   const tickets = new ResultTickets('5c'.repeat(32));
   const admission = AdmissionService.of({ jobs, closer, cipher, tickets, transport, logger, queueLimit: 10, steps });
-  return new DirectJobs(admission, jobCloser, logger, 1);
+  return new DirectJobs(admission, testDouble(jobCloser), logger, 1);
 };
 
 const bounds = { ...noTokens, units: { cheap: 1, dear: 1 } };

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type ErrorCode, noTokens, PlatformError } from '#common';
-import { Inject, Injectable, Optional } from '#platform/injection';
+import { Injectable, Optional } from '#platform/injection';
 import { Logger } from '#platform/logging';
 import { AdmissionService } from '../admission/admission.service.js';
 import type { OpenRequest } from '../admission/open-request.js';
@@ -37,7 +37,7 @@ const maxAttempts = 3;
 export class DirectJobs {
   constructor(
     private readonly admission: AdmissionService,
-    @Inject(JobCloser) private readonly closer: Pick<JobCloser, 'close'>,
+    private readonly closer: JobCloser,
     private readonly logger: Logger,
     @Optional() private readonly retryMs = 200,
   ) {}

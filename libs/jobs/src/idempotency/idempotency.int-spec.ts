@@ -6,6 +6,7 @@ import { newRequestId } from '#common';
 import { createLogger } from '#platform/logging';
 import { PrismaService } from '#platform/prisma';
 import { createMigratedDatabase, type TestDatabase } from '#test/postgres';
+import { testDouble } from '#test/test-double';
 import { JobsRepository } from '../lifecycle/jobs.repository.js';
 import { DeleteStoredResponsesSweep } from './delete-stored-responses.sweep.js';
 import { IdempotencyRepository, type KeyedRequest } from './idempotency.repository.js';
@@ -56,7 +57,7 @@ beforeEach(() => {
 /** A replica. */
 function service(timing: IdempotencyTiming = {}): IdempotencyService {
   const chargeOf = (requestId: string) => Promise.resolve(charges.get(requestId) ?? null);
-  return new IdempotencyService(repository, { secretKeys: [secretKey] }, { chargeOf }, logger, {
+  return new IdempotencyService(repository, { secretKeys: [secretKey] }, testDouble({ chargeOf }), logger, {
     waitMs: 0,
     ...timing,
   });

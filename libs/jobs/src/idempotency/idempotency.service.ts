@@ -47,7 +47,7 @@ export class IdempotencyService implements AdmissionStep {
   constructor(
     private readonly repository: IdempotencyRepository,
     @Inject(ApiConfig) { secretKeys }: Pick<ApiConfig, 'secretKeys'>,
-    @Inject(LedgerService) private readonly ledger: Pick<LedgerService, 'chargeOf'>,
+    private readonly ledger: LedgerService,
     private readonly logger: Logger,
     @Optional() { waitMs = 1_000, reservationMs = 15_000 }: IdempotencyTiming = {},
   ) {

@@ -4,6 +4,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { createLogger } from '#platform/logging';
 import { PrismaService } from '#platform/prisma';
 import { createMigratedDatabase, type TestDatabase } from '#test/postgres';
+import { testDouble } from '#test/test-double';
 import { DeleteExpiredResponsesSweep } from './delete-expired-responses.sweep.js';
 import { ResponseStates } from './response-states.js';
 import { ResponseStatesRepository } from './response-states.repository.js';
@@ -23,7 +24,12 @@ function statesOf({
   maxAccountBytes = undefined as number | undefined,
 } = {}): ResponseStates {
   const logger = createLogger('test', { level: 'silent' });
-  return new ResponseStates(repository, { secretKeys: [secretKey], storedResponsesMs }, logger, maxAccountBytes);
+  return new ResponseStates(
+    repository,
+    testDouble({ secretKeys: [secretKey], storedResponsesMs }),
+    logger,
+    maxAccountBytes,
+  );
 }
 
 async function expire(): Promise<void> {

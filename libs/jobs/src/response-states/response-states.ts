@@ -2,7 +2,7 @@ import { promisify } from 'node:util';
 import { constants, gunzip, gzip } from 'node:zlib';
 import { ApiConfig } from '#platform/config';
 import { SecretBox } from '#platform/encryption';
-import { Inject, Injectable, Optional } from '#platform/injection';
+import { Injectable, Optional } from '#platform/injection';
 import { Logger } from '#platform/logging';
 import { type ResponseStateKey, ResponseStatesRepository } from './response-states.repository.js';
 
@@ -19,7 +19,7 @@ export class ResponseStates {
 
   constructor(
     private readonly repository: ResponseStatesRepository,
-    @Inject(ApiConfig) private readonly config: Pick<ApiConfig, 'secretKeys' | 'storedResponsesMs'>,
+    private readonly config: ApiConfig,
     private readonly logger: Logger,
     /** Bytes that an account may store. */
     @Optional() private readonly maxAccountBytes = 2 ** 30,

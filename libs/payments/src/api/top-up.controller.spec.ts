@@ -4,6 +4,7 @@ import { describe, expect, it, vi } from 'vitest';
 import { PlatformError } from '#common';
 import { HttpExchange } from '#platform/http';
 import type { Logger } from '#platform/logging';
+import { testDouble } from '#test/test-double';
 import { PaymentOffers } from '../offers.js';
 import { failureAnswer, type TopUpAnswer } from '../top-ups/top-up-answer.js';
 import { TopUpController } from './top-up.controller.js';
@@ -46,7 +47,7 @@ async function call(
   const offers = new PaymentOffers({ networks, minUsd: 5, maxUsd: 10_000 });
   const logger = { warn: vi.fn() } as unknown as Logger;
   const http = new HttpExchange(reply as unknown as FastifyReply);
-  const body = await new TopUpController({ submit }, offers, {}, logger).topUp(http);
+  const body = await new TopUpController(testDouble({ submit }), offers, testDouble({}), logger).topUp(http);
   return { ...sent, body: (Buffer.isBuffer(body) ? JSON.parse(body.toString()) : body) as Record<string, unknown> };
 }
 

@@ -1,4 +1,4 @@
-import { Controller, Inject, Post } from '@nestjs/common';
+import { Controller, Post } from '@nestjs/common';
 import { PlatformError } from '#common';
 import { ApiConfig } from '#platform/config';
 import { Access, Exchange, type HttpExchange } from '#platform/http';
@@ -20,9 +20,9 @@ export class TopUpController {
   private hasWarned = false;
 
   constructor(
-    @Inject(TopUpService) private readonly service: Pick<TopUpService, 'submit'>,
+    private readonly service: TopUpService,
     private readonly offers: PaymentOffers,
-    @Inject(ApiConfig) private readonly config: Pick<ApiConfig, 'publicUrl'>,
+    private readonly config: ApiConfig,
     private readonly logger: Logger,
   ) {}
 

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { WalletsRepository } from '#accounts';
-import { Inject, Injectable } from '#platform/injection';
+import { Injectable } from '#platform/injection';
 import { PrismaService } from '#platform/prisma';
 import type { SignedPayment } from '../facilitator/facilitator.js';
 import type { TopUpState } from '../top-ups/top-up.js';
@@ -41,7 +41,7 @@ export class TopUpExecutionRepository {
   // SQL: states are compared and set in one statement, by the database's clock.
   constructor(
     private readonly prisma: PrismaService,
-    @Inject(WalletsRepository) private readonly wallets: Pick<WalletsRepository, 'accountOf'>,
+    private readonly wallets: WalletsRepository,
   ) {}
 
   /** Leases rows of these networks that are due, the longest due first. Other processes skip them until the lease ends. */

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { testDouble } from '#test/test-double';
 import { keptRefusals, type LoggedRefusal } from './logged-refusal.js';
 import { RefusalLog } from './refusal-log.js';
 
@@ -15,8 +16,8 @@ describe('RefusalLog', () => {
   it('writes a flood as the last 50 of each account', async () => {
     const written: LoggedRefusal[][] = [];
     const log = new RefusalLog(
-      { add: (refusals) => Promise.resolve(void written.push([...refusals])) },
-      { warn: () => undefined },
+      testDouble({ add: (refusals) => Promise.resolve(void written.push([...refusals])) }),
+      testDouble({ warn: () => undefined }),
     );
     for (let index = 0; index < 1_000; index += 1) log.note(refusal('a', index));
     log.note(refusal('b', 7));
@@ -36,11 +37,11 @@ describe('RefusalLog', () => {
     let away = true;
     const written: number[] = [];
     const log = new RefusalLog(
-      {
+      testDouble({
         add: (refusals) =>
           away ? Promise.reject(new Error('away')) : Promise.resolve(void written.push(refusals.length)),
-      },
-      { warn: (...line: unknown[]) => void failures.push(line) },
+      }),
+      testDouble({ warn: (...line: unknown[]) => void failures.push(line) }),
     );
     log.note(refusal('a', 1));
     await log.flush();

@@ -1,4 +1,4 @@
-import { Inject, Injectable } from '#platform/injection';
+import { Injectable } from '#platform/injection';
 import { Logger } from '#platform/logging';
 import { RefusalLogRepository } from './refusal-log.repository.js';
 import { keptRefusals, type LoggedRefusal } from './logged-refusal.js';
@@ -18,8 +18,8 @@ export class RefusalLog {
   private writing: Promise<void> = Promise.resolve();
 
   constructor(
-    @Inject(RefusalLogRepository) private readonly lines: Pick<RefusalLogRepository, 'add'>,
-    @Inject(Logger) private readonly logger: Pick<Logger, 'warn'>,
+    private readonly lines: RefusalLogRepository,
+    private readonly logger: Logger,
   ) {}
 
   /** Never throws and never waits. */

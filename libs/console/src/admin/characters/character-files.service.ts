@@ -1,4 +1,4 @@
-import { Inject, Injectable } from '@nestjs/common';
+import { Injectable } from '@nestjs/common';
 import { type Character, CharacterDocuments, documentLimits, type DocumentTools } from '#characters';
 import { PlatformError } from '#common';
 import { DocumentExtractor } from '#documents';
@@ -12,11 +12,11 @@ import type { CharacterDocumentRequest } from './character.request.js';
 @Injectable()
 export class CharacterFilesService {
   constructor(
-    @Inject(RequestPipeline) private readonly pipeline: Pick<RequestPipeline, 'open'>,
-    @Inject(TextEmbedder) private readonly embedder: Pick<TextEmbedder, 'embedWhole'>,
+    private readonly pipeline: RequestPipeline,
+    private readonly embedder: TextEmbedder,
     private readonly extractor: DocumentExtractor,
     private readonly documents: CharacterDocuments,
-    @Inject(ApiConfig) private readonly config: Pick<ApiConfig, 'chatDeadlineMs'>,
+    private readonly config: ApiConfig,
   ) {}
 
   /**

@@ -4,6 +4,7 @@ import type { JobsRepository } from '#jobs';
 import type { ModelRegistryService } from '#model-registry';
 import type { ReadinessReport } from '#platform/health';
 import type { Heartbeat, ServedModelState } from '#queue';
+import { testDouble } from '#test/test-double';
 import { presentAlerts } from './alerts.presenter.js';
 import { AlertsService } from './alerts.service.js';
 
@@ -53,17 +54,17 @@ function serviceOf({
   reservations = { open: 0, anyClosed: true },
   foldedAgoMs = 900_000,
 }: Figures): AlertsService {
-  const ledger: Pick<LedgerService, 'lastVerification' | 'reservationFlow'> = {
+  const ledger: Partial<LedgerService> = {
     lastVerification: async () => ({ verifiedAt: new Date(Date.now() - verifiedAgoMs), tookMs: 1, breaks }),
     reservationFlow: async () => reservations,
   };
   const registry = { inventory: async () => [{ manifest: { id: 'tiny' }, disabled: false }] };
   const foldedThrough = async () => (foldedAgoMs === null ? null : new Date(Date.now() - foldedAgoMs));
   return new AlertsService(
-    { countOpen: async () => jobs },
-    ledger,
-    { foldedThrough },
-    registry as unknown as Pick<ModelRegistryService, 'inventory'>,
+    testDouble({ countOpen: async () => jobs }),
+    testDouble(ledger),
+    testDouble({ foldedThrough }),
+    registry as unknown as ModelRegistryService,
     { membership: { lagMs, list: () => heartbeats }, storeMemory: memory },
   );
 }

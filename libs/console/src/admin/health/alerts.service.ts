@@ -35,10 +35,10 @@ export class AlertsService {
   private readonly states = new AlertStates();
 
   constructor(
-    @Inject(JobsRepository) private readonly jobs: Pick<JobsRepository, 'countOpen'>,
-    @Inject(LedgerService) private readonly ledger: Pick<LedgerService, 'lastVerification' | 'reservationFlow'>,
-    @Inject(UsageFoldRepository) private readonly usage: Pick<UsageFoldRepository, 'foldedThrough'>,
-    @Inject(ModelRegistryService) private readonly registry: Pick<ModelRegistryService, 'inventory'>,
+    private readonly jobs: JobsRepository,
+    private readonly ledger: LedgerService,
+    private readonly usage: UsageFoldRepository,
+    private readonly registry: ModelRegistryService,
     @Inject(QueueTransport) private readonly transport: AlertSource,
   ) {}
 

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { JobQuote } from '#billing';
 import { noTokens, PlatformError } from '#common';
 import type { ModelRequest } from '#gateway';
+import { testDouble } from '#test/test-double';
 import type { EmbeddingJobPayload } from '../contract/embedding.job.js';
 import { InputTextEmbedder } from './input-text-embedder.js';
 
@@ -44,7 +45,10 @@ function modelOf(orders: object[], failure?: PlatformError): ModelRequest {
 async function embed(text: string, failure?: PlatformError) {
   const orders: { payload: EmbeddingJobPayload; amountNano: bigint }[] = [];
   const input = { text, param: 'p', deadlineMs: 1_000 };
-  const work = await new InputTextEmbedder(runner, { site: 'SLC' }).prepare(modelOf(orders, failure), input);
+  const work = await new InputTextEmbedder(testDouble(runner), testDouble({ site: 'SLC' })).prepare(
+    modelOf(orders, failure),
+    input,
+  );
   await work.limit();
   return { vector: await work.run(work.amountNano + 5n), text: orders[0]?.payload.texts[0], orders, work };
 }
@@ -54,7 +58,9 @@ describe('the embedder of texts that help with a request', () => {
     const model = Object.assign(modelOf([]), { http: { request: { caller: { accountId: 'a' }, headers: {} } } });
     const input = { texts: ['one', '1,3,5,'.repeat(50)], deadlineMs: 1_000, signal: new AbortController().signal };
     const before = ran.length;
-    expect(await new InputTextEmbedder(runner, { site: 'SLC' }).embedFreely(model, input)).toHaveLength(2);
+    expect(
+      await new InputTextEmbedder(testDouble(runner), testDouble({ site: 'SLC' })).embedFreely(model, input),
+    ).toHaveLength(2);
     const lengths = ran.slice(before).map(({ payload }) => payload.texts.map((text) => text.length));
     expect(lengths).toEqual([
       [3, 300],
@@ -66,7 +72,7 @@ describe('the embedder of texts that help with a request', () => {
     const model = Object.assign(modelOf([]), { http: { request: { caller: { accountId: 'a' }, headers: {} } } });
     model.manifest.id = 'encoder';
     const input = { texts: ['one', 'two'], deadlineMs: 1_000, signal: new AbortController().signal };
-    const embedder = new InputTextEmbedder(runner, { site: 'SLC' });
+    const embedder = new InputTextEmbedder(testDouble(runner), testDouble({ site: 'SLC' }));
     expect(await embedder.embedFreely(model, input)).toEqual([vector, vector]);
     expect(ran.at(-1)).toMatchObject({ modelId: 'encoder', payload: { texts: input.texts } });
     expect([ran.at(-1)?.quote.amountNano, ran.at(-1)?.quote.price.pricing]).toEqual([0n, null]);

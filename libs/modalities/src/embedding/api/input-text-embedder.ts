@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { Inject, Injectable } from '@nestjs/common';
+import { Injectable } from '@nestjs/common';
 import { JobQuote } from '#billing';
 import { newRequestId, noTokens, PlatformError } from '#common';
 import { JobRunner, type LimitedModelRequest, type ModelRequest } from '#gateway';
@@ -19,8 +19,8 @@ const tokensAround = 16;
 @Injectable()
 export class InputTextEmbedder extends TextEmbedder {
   constructor(
-    @Inject(JobRunner) private readonly runner: Pick<JobRunner, 'run'>,
-    @Inject(ApiConfig) private readonly config: Pick<ApiConfig, 'site'>,
+    private readonly runner: JobRunner,
+    private readonly config: ApiConfig,
   ) {
     super();
   }

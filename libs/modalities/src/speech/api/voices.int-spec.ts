@@ -10,6 +10,7 @@ import { PrismaService } from '#platform/prisma';
 import { type ArtifactStore, createArtifactStore } from '#storage';
 import { createMigratedDatabase, type TestDatabase } from '#test/postgres';
 import type { VoiceCloning } from '#model-registry/manifest';
+import { testDouble } from '#test/test-double';
 import type { SpeechModel } from './speech.model.js';
 import { maxVoices, VoicesService } from './voices.service.js';
 import { VoicesRepository } from './voices.repository.js';
@@ -33,7 +34,7 @@ beforeAll(async () => {
   await client.connect();
   home = await mkdtemp(join(tmpdir(), 'sluice-voices-'));
   artifacts = createArtifactStore({ home });
-  voices = new VoicesService(new VoicesRepository(prisma), artifacts, { warn: () => undefined });
+  voices = new VoicesService(new VoicesRepository(prisma), artifacts, testDouble({ warn: () => undefined }));
 });
 afterAll(async () => {
   await prisma.$disconnect();

@@ -1,6 +1,6 @@
 import { PlatformError } from '#common';
 import type { VoiceCloning } from '#model-registry/manifest';
-import { Inject, Injectable } from '#platform/injection';
+import { Injectable } from '#platform/injection';
 import { Logger } from '#platform/logging';
 import { ArtifactStore } from '#storage';
 import type { SpeechModel } from './speech.model.js';
@@ -18,7 +18,7 @@ export class VoicesService {
   constructor(
     private readonly repository: VoicesRepository,
     private readonly artifacts: ArtifactStore,
-    @Inject(Logger) private readonly logger: Pick<Logger, 'warn'>,
+    private readonly logger: Logger,
   ) {}
 
   /**

@@ -8,6 +8,7 @@ import { HttpExchange } from '#platform/http';
 import { validateBody } from '#platform/validation';
 import { exampleManifest } from '#test/example-manifest';
 import type { Pricing } from '#model-registry/manifest';
+import { testDouble } from '#test/test-double';
 import { QueueVideoRequest, QuoteVideoRequest } from '../contract/video.request.js';
 import { VideoService } from './video.service.js';
 
@@ -92,12 +93,18 @@ async function run(
     new StoreBudgets({ storeTimeoutMs: 60_000 }),
     config,
     { enter: async () => ({ headers: {}, refusal: null, leave: () => undefined }) } as never,
-    { screen: () => Promise.resolve() },
-    { isExpected: () => true },
+    testDouble({ screen: () => Promise.resolve() }),
+    testDouble({ isExpected: () => true }),
   );
   const links = { tokenFor: (id: string) => id };
   const media = new MediaArtifacts(artifacts, egress as never, tools);
-  const videos = new VideoService(pipeline, media, tools, new DownloadUrls(links, artifacts, config), config);
+  const videos = new VideoService(
+    pipeline,
+    media,
+    tools,
+    new DownloadUrls(testDouble(links), artifacts, config),
+    config,
+  );
   const reply = {
     request: { headers: {}, id: 'r', caller: { accountId: 'a' }, countsAsOpen: true },
     headers: () => reply,

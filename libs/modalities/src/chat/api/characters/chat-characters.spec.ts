@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Character } from '#characters';
+import { testDouble } from '#test/test-double';
 import { ChatCharacters } from './chat-characters.js';
 
 const ada = {
@@ -11,8 +12,8 @@ const ada = {
 } as Character;
 const counted: string[] = [];
 const characters = new ChatCharacters(
-  { recall: (slug) => Promise.resolve(slug === 'ada' ? ada : null) },
-  { count: (id) => counted.push(id) },
+  testDouble({ recall: (slug) => Promise.resolve(slug === 'ada' ? ada : null) }),
+  testDouble({ count: (id) => counted.push(id) }),
 );
 const named = { character_slug: 'ada' };
 

@@ -1,4 +1,4 @@
-import { Inject, Injectable } from '@nestjs/common';
+import { Injectable } from '@nestjs/common';
 import { type Character, CharactersService, CharacterUses, defaultModel } from '#characters';
 import { invalidField } from '#gateway';
 import { parseModelName } from '#model-registry';
@@ -21,8 +21,8 @@ export interface ChatCharacter {
 @Injectable()
 export class ChatCharacters {
   constructor(
-    @Inject(CharactersService) private readonly characters: Pick<CharactersService, 'recall'>,
-    @Inject(CharacterUses) private readonly uses: Pick<CharacterUses, 'count'>,
+    private readonly characters: CharactersService,
+    private readonly uses: CharacterUses,
   ) {}
 
   /**

@@ -3,6 +3,7 @@ import type { Character } from '#characters';
 import { PlatformError } from '#common';
 import type { ModelRequest } from '#gateway';
 import type { TextEmbedder } from '#gateway/inputs';
+import { testDouble } from '#test/test-double';
 import type { ChatMessage } from '../../contract/chat.message.js';
 import type { StartedChat } from '../job/started-chat.js';
 import { ChatSources } from './chat-sources.js';
@@ -25,12 +26,14 @@ function sourcesOf(seen: Seen, failure?: PlatformError): ChatSources {
     run: (reserved: bigint) => (seen.reserved.push(reserved), Promise.resolve([1, 2])),
   };
   return new ChatSources(
-    { openInput: (_http, input) => (seen.opened.push(input), Promise.resolve({} as ModelRequest)) },
+    testDouble({ openInput: (_http, input) => (seen.opened.push(input), Promise.resolve({} as ModelRequest)) }),
     {
       prepare: () => (failure === undefined ? Promise.resolve(work) : Promise.reject(failure)),
     } as unknown as TextEmbedder,
-    { search: (_id, _vector, count) => (seen.counts.push(count), Promise.resolve(passages.slice(0, count))) },
-    { chatDeadlineMs: 1_000 },
+    testDouble({
+      search: (_id, _vector, count) => (seen.counts.push(count), Promise.resolve(passages.slice(0, count))),
+    }),
+    testDouble({ chatDeadlineMs: 1_000 }),
   );
 }
 

@@ -1,4 +1,4 @@
-import { Inject, Injectable } from '@nestjs/common';
+import { Injectable } from '@nestjs/common';
 import { type Character, CharacterDocuments } from '#characters';
 import type { NanoUsd } from '#common';
 import { type ModelRequest, RequestPipeline } from '#gateway';
@@ -22,10 +22,10 @@ const questionPosition = 0;
 @Injectable()
 export class ChatSources {
   constructor(
-    @Inject(RequestPipeline) private readonly pipeline: Pick<RequestPipeline, 'openInput'>,
+    private readonly pipeline: RequestPipeline,
     private readonly embedder: TextEmbedder,
-    @Inject(CharacterDocuments) private readonly documents: Pick<CharacterDocuments, 'search'>,
-    @Inject(ApiConfig) private readonly config: Pick<ApiConfig, 'chatDeadlineMs'>,
+    private readonly documents: CharacterDocuments,
+    private readonly config: ApiConfig,
   ) {}
 
   /**

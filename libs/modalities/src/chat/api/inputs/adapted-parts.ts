@@ -1,4 +1,4 @@
-import { Inject, Injectable } from '@nestjs/common';
+import { Injectable } from '@nestjs/common';
 import type { NanoUsd } from '#common';
 import { MediaArtifacts, type ModelRequest, RequestPipeline } from '#gateway';
 import { ImageDescriber, InputTranscriber, type InputWork, maxDescriptionLength } from '#gateway/inputs';
@@ -57,7 +57,7 @@ export class AdaptedParts {
     private readonly describer: ImageDescriber,
     private readonly artifacts: MediaArtifacts,
     private readonly videos: ChatVideos,
-    @Inject(ApiConfig) private readonly config: Pick<ApiConfig, 'chatDeadlineMs' | 'adapterCacheMb'>,
+    private readonly config: ApiConfig,
   ) {
     this.cache = new AdapterCache(config.adapterCacheMb * cacheMegabyte);
   }

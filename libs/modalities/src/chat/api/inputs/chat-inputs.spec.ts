@@ -1,12 +1,14 @@
 import { describe, expect, it } from 'vitest';
 import { ClientDisconnectedError, type ModelRequest } from '#gateway';
+import { testDouble } from '#test/test-double';
 import type { ChatFilePart, ChatMessage, ChatPart } from '../../contract/chat.message.js';
+import type { ChatImages } from './chat-images.js';
 import { ChatInputs } from './chat-inputs.js';
 import type { PartReader } from './part-reader.js';
 
 const disconnection = new AbortController();
 const opened = { http: { disconnected: disconnection.signal } } as ModelRequest;
-const noImages = { prepare: (messages: ChatMessage[]) => Promise.resolve(messages) };
+const noImages = testDouble<ChatImages>({ prepare: (messages) => Promise.resolve(messages) });
 
 function file(data: string): ChatFilePart {
   return { type: 'file', file: { file_data: data } };

@@ -15,7 +15,7 @@ export class ChatInputs {
 
   constructor(
     @Inject(partReaders) readers: readonly PartReader[],
-    @Inject(ChatImages) private readonly images: Pick<ChatImages, 'prepare'>,
+    private readonly images: ChatImages,
   ) {
     this.readers = new Map(readers.map((reader) => [reader.type, reader]));
   }

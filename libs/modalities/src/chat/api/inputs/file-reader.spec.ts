@@ -3,6 +3,7 @@ import { PlatformError } from '#common';
 import type { ExtractionRequest } from '#documents';
 import type { RemoteRequest } from '#egress';
 import type { ModelRequest } from '#gateway';
+import { testDouble } from '#test/test-double';
 import type { ChatFile } from '../../contract/chat.message.js';
 import { FilePartReader } from './file-reader.js';
 
@@ -24,19 +25,19 @@ function recording({ text = 'the text', isTruncated = false } = {}) {
   const orders: ExtractionRequest[] = [];
   const requests: RemoteRequest[] = [];
   const reader = new FilePartReader(
-    {
+    testDouble({
       extract: (order) => {
         orders.push(order);
         return Promise.resolve({ format: 'text', text, isTruncated });
       },
-    },
-    {
+    }),
+    testDouble({
       read: (request) => {
         requests.push(request);
         const url = 'https://example.com/files/an%20nual.pdf?x=1';
         return Promise.resolve({ url, contentType: 'application/pdf', charset: '', bytes: Buffer.from('remote') });
       },
-    },
+    }),
   );
   const read = (file: ChatFile, opened = openedWith()): Promise<string> =>
     reader.read({ type: 'file', file }, { param, opened });

@@ -1,4 +1,4 @@
-import { Inject, Injectable } from '@nestjs/common';
+import { Injectable } from '@nestjs/common';
 import { contextOverflow } from '#common';
 import { DocumentExtractor } from '#documents';
 import { Egress } from '#egress';
@@ -27,8 +27,8 @@ export class FilePartReader implements PartReader {
   readonly maxParts = 10;
 
   constructor(
-    @Inject(DocumentExtractor) private readonly documents: Pick<DocumentExtractor, 'extract'>,
-    @Inject(Egress) private readonly egress: Pick<Egress, 'read'>,
+    private readonly documents: DocumentExtractor,
+    private readonly egress: Egress,
   ) {}
 
   /**

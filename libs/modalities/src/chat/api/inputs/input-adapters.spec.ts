@@ -5,6 +5,7 @@ import type { ModelRequest } from '#gateway';
 import type { ImageDescriber, InputTranscriber, RecordingInput } from '#gateway/inputs';
 import { exampleManifest } from '#test/example-manifest';
 import { tone, wavFile } from '#test/wav-file';
+import { testDouble } from '#test/test-double';
 import type { ChatMessage, ChatPart } from '../../contract/chat.message.js';
 import { AdaptedParts } from './adapted-parts.js';
 import { PromptSources } from '../job/prompt-source.js';
@@ -67,7 +68,14 @@ function adaptersOn({ adapter = 'ears', texts = ['one', 'two', 'three'], fails =
   const config = { chatDeadlineMs: 1_000, adapterCacheMb };
   const artifacts = { inputsOf: () => ({}) } as never;
   const videos = { of: () => ({}) } as never;
-  const parts = new AdaptedParts(pipeline as never, transcriber, {} as ImageDescriber, artifacts, videos, config);
+  const parts = new AdaptedParts(
+    pipeline as never,
+    transcriber,
+    {} as ImageDescriber,
+    artifacts,
+    videos,
+    testDouble(config),
+  );
   const adapters = new InputAdapters(parts);
   const plan = (messages: ChatMessage[]) => ({ messages, adapted: adapters.plan(messages, request) });
   return { steps, headers, recordings, opened, plan };

@@ -1,5 +1,5 @@
 import { createHmac } from 'node:crypto';
-import { Inject, Injectable } from '@nestjs/common';
+import { Injectable } from '@nestjs/common';
 import { deriveKey } from '#common';
 import { ApiConfig } from '#platform/config';
 import type { RequestCaller } from '#platform/http';
@@ -9,7 +9,7 @@ import type { RequestCaller } from '#platform/http';
 export class CacheScopes {
   private readonly key: Buffer;
 
-  constructor(@Inject(ApiConfig) private readonly config: Pick<ApiConfig, 'secretKey' | 'prefixCacheScope'>) {
+  constructor(private readonly config: ApiConfig) {
     this.key = deriveKey(config.secretKey, 'prefix cache scopes');
   }
 

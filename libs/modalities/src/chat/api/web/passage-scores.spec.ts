@@ -2,6 +2,7 @@ import { describe, expect, it, vi } from 'vitest';
 import { PlatformError } from '#common';
 import type { ModelRequest } from '#gateway';
 import type { FreeTexts } from '#gateway/inputs';
+import { testDouble } from '#test/test-double';
 import { PassageScores } from './passage-scores.js';
 
 const opened = { http: {} } as ModelRequest;
@@ -14,7 +15,11 @@ const vectorOf = (text: string) => (text === question || /\b\d*[02468]\b/.test(t
 function scoresOf(embed: (input: FreeTexts) => Promise<number[][]>, openInput = async () => opened) {
   const logger = { warn: vi.fn() };
   const embedFreely = vi.fn((_model: ModelRequest, input: FreeTexts) => embed(input));
-  return { scores: new PassageScores({ openInput }, { embedFreely }, logger), embedFreely, logger };
+  return {
+    scores: new PassageScores(testDouble({ openInput }), testDouble({ embedFreely }), testDouble(logger)),
+    embedFreely,
+    logger,
+  };
 }
 
 describe('scores of passages', () => {

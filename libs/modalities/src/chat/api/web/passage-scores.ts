@@ -1,4 +1,4 @@
-import { Inject, Injectable } from '@nestjs/common';
+import { Injectable } from '@nestjs/common';
 import { PlatformError } from '#common';
 import { type ModelRequest, RequestPipeline } from '#gateway';
 import { TextEmbedder } from '#gateway/inputs';
@@ -29,9 +29,9 @@ interface ScoreOptions {
 @Injectable()
 export class PassageScores {
   constructor(
-    @Inject(RequestPipeline) private readonly pipeline: Pick<RequestPipeline, 'openInput'>,
-    @Inject(TextEmbedder) private readonly embedder: Pick<TextEmbedder, 'embedFreely'>,
-    @Inject(Logger) private readonly logger: Pick<Logger, 'warn'>,
+    private readonly pipeline: RequestPipeline,
+    private readonly embedder: TextEmbedder,
+    private readonly logger: Logger,
   ) {}
 
   /** Never rejects, and returns soon after `signal` aborts. */
