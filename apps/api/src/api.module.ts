@@ -25,17 +25,19 @@ import { LimitFacts } from '#rate-limit/api';
 import { LimitStoreModule } from '#rate-limit/nest';
 import { StorageModule } from '#storage/nest';
 import { WebModule } from '#web/nest';
-import { AccountLimitFacts } from './account-limit-facts.js';
 import { ApiLifecycle } from './api-lifecycle.js';
 import { ApiMetrics, countAffinity } from './api-metrics.js';
 import { ApiReadiness } from './api-readiness.js';
 import { ChatTextRewriter } from './chat-text-rewriter.js';
-import { MediaFormats } from './media-formats.js';
-import { ConfiguredNames } from './configured-names.js';
-import { ConfiguredWeb } from './configured-web.js';
+import {
+  AccountLimitFacts,
+  ConfiguredNames,
+  ConfiguredWeb,
+  MediaFormats,
+  TransportOnlineModels,
+} from './library-bindings.js';
 import { OperationsController } from './operations.controller.js';
 import { routeModules } from './route-modules.js';
-import { TransportOnlineModels } from './transport-online-models.js';
 
 /** Query timeout of the database, in ms. The connection is dropped after it. */
 const queryTimeoutMs = 10_000;

@@ -7,7 +7,6 @@ import { ConsoleLinksService, ConsoleSessionsRepository } from '#accounts';
 import { PrismaService } from '#platform/prisma';
 import { openHome, readSecretKey, removeRuntimeFile, writeFirstKeys, writeRuntimeFile } from './home.js';
 import { withHome } from './home-lock.js';
-import { followDevChannel } from './dev-channel.js';
 import { choosePort, originOf } from './listen-address.js';
 import { isolateOwnDatabase, type LocalDatabase, openDatabase } from './local-database.js';
 import { checkModelNames, prepareDatabase } from './local-registry.js';
@@ -167,4 +166,19 @@ async function createConsoleLink(databaseUrl: string): Promise<string | null> {
   } finally {
     await prisma.$disconnect();
   }
+}
+
+/**
+ * `npm run dev` starts this process with a channel and names the services to restart after a change of their sources:
+ * `{"restart": ["api"]}`. When `npm run dev` dies, everything stops. Without a channel, this does nothing.
+ */
+function followDevChannel(services: Pick<Services, 'restart'>, log: MergedLog): void {
+  if (!process.channel) return;
+  process.on('message', (message: { restart?: string[] }) => {
+    const names = message.restart ?? [];
+    log.note(`restarting ${names.join(', ')}`);
+    void services.restart(names);
+  });
+  process.once('disconnect', () => process.kill(process.pid, 'SIGTERM'));
+  process.channel.unref();
 }

@@ -18,12 +18,10 @@ import { StorageModule } from '#storage/nest';
 import { BackgroundTasks } from './background-tasks.js';
 import { InstallationRunners } from './installs/installation-runners.js';
 import { LedgerVerificationDatabase } from './ledger-verification.database.js';
-import { LedgerVerification } from './ledger-verification.js';
+import { LedgerVerification, RegistryQueues, TransportPlacements } from './library-bindings.js';
 import { OpsMetrics } from './ops-metrics.js';
 import { OpsReadiness } from './ops-readiness.js';
 import { PaymentExecution } from './payment-execution.js';
-import { RegistryQueues } from './registry-queues.js';
-import { TransportPlacements } from './transport-placements.js';
 
 /** How long a query that does not verify the ledger may take, in ms. */
 const queryTimeoutMs = 10_000;

@@ -1,9 +1,8 @@
 import { type ErrorCode, errorEntry, type JobUsage } from '#common';
 import { Inject, Injectable, Optional } from '#platform/injection';
 import type { RawQueries } from '#platform/prisma';
-import type { Pricing } from '#model-registry/manifest';
+import type { Pricing, ChargeLine } from '#model-registry/manifest';
 import { JobMeter } from './job-meter.js';
-import type { Meter } from './meter.js';
 import { type Closed, LedgerRepository, type ReservationClosing } from './ledger.repository.js';
 import { MoneyMetrics } from './money.metrics.js';
 
@@ -64,3 +63,15 @@ export class SettlementStep {
 function paysForDelivery(errorCode: ErrorCode | null): boolean {
   return errorCode === null || errorEntry(errorCode).ledger === 'settle-delivered';
 }
+
+/** The usage of a job. */
+interface MeteredJob {
+  modality: string;
+  modelId: string;
+  usage: JobUsage;
+  /** The price at the admission of the job; null: free. */
+  pricing: Pricing | null;
+}
+
+/** Pass it alone as `cursor` for the next page, within 24 h. */
+type Meter = (job: MeteredJob) => ChargeLine[];

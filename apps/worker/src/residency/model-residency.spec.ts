@@ -7,7 +7,7 @@ import { deterministicManifest } from '#test/deterministic-model';
 import { FakeMachineMemory } from '#test/fake-machine-memory';
 import type { InstalledModel } from '../models-folder.js';
 import { ModelResidency } from './model-residency.js';
-import { weightsBytes } from './weights-size.js';
+import { weightsBytes } from './machine-memory.js';
 
 let home: string;
 

@@ -6,9 +6,9 @@ import type { HostLoadOptions, LoadedEngine, WarmUp } from '../contract/engine-l
 import type { GraphSession } from '../runtime/graph-session.js';
 import { openGraph } from '../runtime/open-graph.js';
 import { BlockRecognizer, type WindowRecognizer } from './block-recognizer.js';
-import { loadVoiceActivity } from './load-voice-activity.js';
 import { MergedDecoder } from './merged-decoder.js';
 import { type RecognitionInput, recognitionSampleRate, recognitionTask } from './speech-recognition.js';
+import { VoiceActivity } from './voice-activity.js';
 
 const warmUpTask = 'warm-up';
 
@@ -78,4 +78,20 @@ export async function loadRecognitionEngine(
   });
   const { provider, providerNote } = encoder;
   return { engine, provider, providerNote, slots: options.slots, warmUp: recognitionWarmUp };
+}
+
+/**
+ * Opens the voice activity graph of the manifest (`familyOptions.voiceActivityFile`); null without one. It runs on one
+ * CPU thread on every device, because it is too small for a GPU.
+ */
+export async function loadVoiceActivity({ directory, familyOptions }: HostLoadOptions): Promise<VoiceActivity | null> {
+  const file = familyOptions.voiceActivityFile;
+  if (typeof file !== 'string') return null;
+  const session = await openGraph({
+    modelPath: join(directory, file),
+    providers: ['cpu'],
+    intraOpThreads: 1,
+    spinning: false,
+  });
+  return new VoiceActivity(session);
 }

@@ -31,8 +31,23 @@ import {
   toolStyleNames,
 } from './manifest.js';
 import { pricingSchemaOf } from './pricing.schema.js';
-import { ReasoningSchema } from './reasoning.schema.js';
 import { IsInnerPath, ManifestConcatSchema, ManifestConverterSchema, ManifestSourceSchema } from './source.schema.js';
+
+/** Tokens by effort. `none` has no budget: it switches reasoning off. */
+class ThinkingBudgetsSchema {
+  @IsOptional() @IsInt() @Min(1) minimal?: number;
+  @IsOptional() @IsInt() @Min(1) low?: number;
+  @IsOptional() @IsInt() @Min(1) medium?: number;
+  @IsOptional() @IsInt() @Min(1) high?: number;
+  @IsOptional() @IsInt() @Min(1) xhigh?: number;
+  @IsOptional() @IsInt() @Min(1) max?: number;
+}
+
+class ReasoningSchema {
+  @IsOptional() @IsString() @IsNotEmpty() @MaxLength(100) open?: string;
+  @IsOptional() @IsString() @IsNotEmpty() @MaxLength(100) close?: string;
+  @IsOptional() @ValidateNested() @Type(() => ThinkingBudgetsSchema) budgets?: ThinkingBudgetsSchema;
+}
 
 export const modelIdPattern = /^[a-z0-9][a-z0-9._-]*$/;
 /** Aliases may have capitals and a slash, but no `:`, which starts a feature suffix. */

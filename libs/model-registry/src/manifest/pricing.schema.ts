@@ -1,10 +1,23 @@
-import { Type } from 'class-transformer';
-import { IsInt, IsNumber, IsOptional, Min, ValidateNested } from '#platform/validation';
+import { Type, plainToInstance } from 'class-transformer';
+import {
+  IsInt,
+  IsNumber,
+  IsOptional,
+  Min,
+  ValidateNested,
+  validateSync,
+  ValidateBy,
+  type ValidationArguments,
+} from '#platform/validation';
 import type { ModelType } from './manifest.js';
 import type { Pricing } from './pricing.js';
-import { PriceSchema } from './price.schema.js';
 import { IsNested } from './nested.validator.js';
-import { IsRecordOf } from './record-of.validator.js';
+
+/** Leaf of a pricing shape: the same price in both currencies. */
+class PriceSchema {
+  @IsNumber() @Min(0) usd: number;
+  @IsNumber() @Min(0) diem: number;
+}
 
 /** Per million tokens; above the threshold these prices apply to the whole request. */
 export class ExtendedPricingSchema {
@@ -122,4 +135,30 @@ const pricingByType: Record<ModelType, new () => object> = {
 export function pricingSchemaOf(type: ModelType, { adapts }: { adapts?: unknown } = {}): new () => object {
   if (adapts === 'image') return ImageAdapterPricingSchema;
   return pricingByType[type] ?? NoPricingSchema;
+}
+
+/**
+ * Validates an object whose every member, under any name, matches `schema`: `{ "2K": { usd: 1, diem: 1 } }`.
+ * class-validator supports this only for arrays.
+ */
+function IsRecordOf(schema: new () => object): PropertyDecorator {
+  return ValidateBy({
+    name: 'isRecordOf',
+    validator: {
+      validate: (value: unknown) => findBadMember(value, schema) === null,
+      defaultMessage: (args?: ValidationArguments) =>
+        `${args?.property ?? 'value'} ${findBadMember(args?.value, schema) ?? 'is not valid'}`,
+    },
+  });
+}
+
+function findBadMember(value: unknown, schema: new () => object): string | null {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return 'must be an object';
+  for (const [name, member] of Object.entries(value)) {
+    if (typeof member !== 'object' || member === null) return `has a member "${name}" that is not an object`;
+    const errors = validateSync(plainToInstance(schema, member), { whitelist: true, forbidNonWhitelisted: true });
+    const first = errors[0];
+    if (first) return `has a member "${name}" whose "${first.property}" is missing or wrong`;
+  }
+  return null;
 }

@@ -1,7 +1,8 @@
+import { readFloat16 } from '#common';
 import { blockChannels } from './channel-blocks.js';
 import { writeCacheInPlace } from './cache-in-place.js';
 import { EditedGraph, type GraphFile } from './edited-graph.js';
-import { widenHalfTables } from './half-tables.js';
+import { onnxDataTypeCode } from '../onnx/onnx-types.js';
 
 export interface DeviceGraphOptions {
   /** Whether the device computes with half floats. */
@@ -32,4 +33,37 @@ export async function graphForDevice(
   const isInPlace = cacheInPlace && (await writeCacheInPlace(graph));
   const model = await graph.encode();
   return model === null ? null : { model, cacheInPlace: isInPlace };
+}
+
+/**
+ * Turns tables of half floats into floats, where rows are gathered and then turned into floats anyway: a device without
+ * half floats cannot read them. The values stay the same. Other half floats are left, and the device says that it lacks
+ * them.
+ */
+async function widenHalfTables(graph: EditedGraph): Promise<void> {
+  for (const name of graph.names()) {
+    const table = graph.weight(name);
+    if (table?.type !== onnxDataTypeCode.float16) continue;
+    const readers = graph.consumers(name);
+    const casts = readers.map(({ operator, inputs, outputs: [rows] }) => {
+      const [cast, ...others] = graph.consumers(rows);
+      const isGather = operator === 'Gather' && inputs[0] === name;
+      const isWidened = cast?.operator === 'Cast' && cast.integers['to'] === onnxDataTypeCode.float32;
+      return isGather && isWidened && others.length === 0 ? cast : undefined;
+    });
+    const values = casts.length > 0 && casts.every((cast) => cast !== undefined) ? await graph.bytesOf(name) : null;
+    if (values === null) continue;
+    graph.setWeight(name, 'float32', table.dimensions, float32FromHalf(values));
+    for (const cast of casts) {
+      if (cast === undefined) continue;
+      const { inputs, outputs } = cast;
+      graph.replaceNode(cast, { operator: 'Identity', domain: '', inputs, outputs, attributes: {} });
+    }
+  }
+}
+
+function float32FromHalf(bytes: Uint8Array): Float32Array {
+  const values = new Float32Array(bytes.length / 2);
+  for (let index = 0; index < values.length; index += 1) values[index] = readFloat16(bytes, 2 * index);
+  return values;
 }

@@ -12,7 +12,7 @@ import { sriOf } from './digest.js';
 import { fetchSource } from './fetch-source.js';
 import { openDiskWriter } from './file-writer.js';
 import { fetchWithMirrors } from './mirrors.js';
-import { readPipIndex } from './pip-settings.js';
+import { readPipIndex } from './pypi.source.js';
 import { parsePypiPage, parseWheelName } from './pypi-page.js';
 
 const weights = Buffer.alloc(50_000, 'weights');

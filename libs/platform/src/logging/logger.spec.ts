@@ -1,7 +1,6 @@
 import { Writable } from 'node:stream';
 import { describe, expect, it } from 'vitest';
-import { serializeError } from './error-serializer.js';
-import { createLogger } from './logger.js';
+import { createLogger, serializeError } from './logger.js';
 
 /** A logger and the entries it wrote. */
 function recorded(level = 'info') {

@@ -1,7 +1,35 @@
 import { logLevelOfEnvironment } from '#platform/config';
 import { type DestinationStream, type LoggerOptions, pino } from 'pino';
-import { type LoggedError, serializeError } from './error-serializer.js';
 import { stdoutDestination } from './stdout-destination.js';
+
+/** The parts of an error that are logged. */
+interface LoggedError {
+  type: string;
+  message: string;
+  code?: string;
+  stack?: string;
+  cause?: LoggedError;
+}
+
+const deepestCause = 3;
+
+/**
+ * Only these members: errors of database and Redis clients contain the arguments of the failed command, and with them
+ * client data.
+ */
+export function serializeError(error: unknown, { withStack = true, depth = 0 } = {}): LoggedError {
+  if (!(error instanceof Error)) return { type: typeof error, message: String(error) };
+  const { code } = error as { code?: unknown };
+  return {
+    type: error.constructor.name,
+    message: error.message,
+    ...(typeof code === 'string' ? { code } : {}),
+    ...(withStack && { stack: error.stack }),
+    ...(error.cause !== undefined && depth < deepestCause
+      ? { cause: serializeError(error.cause, { withStack, depth: depth + 1 }) }
+      : {}),
+  };
+}
 
 /**
  * Logger of all components: the interface of pino, merged with a class that is its injection token. Never log prompts,

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { parseConfig, TracingConfig } from '#platform/config';
 import { OtlpReceiver } from '#test/otlp-receiver';
 import { openTracing } from './open-tracing.js';
-import { formatTraceParent, parseTraceParent } from './trace-parent.js';
+import { formatTraceParent, parseTraceParent } from './otlp-tracing.js';
 import { noTracing } from './tracing.js';
 
 const caller = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01';

@@ -5,7 +5,7 @@ import type { InstalledModel } from '#model-store';
 import { jfkRecording } from '#test/jfk-recording';
 import { wavSamples } from '#test/wav-file';
 import { installedWeights, weightsHome } from '../../../../../test/models/starter-weights.js';
-import { loadVoiceActivity } from '../../recognition/load-voice-activity.js';
+import { loadVoiceActivity } from '../../recognition/load-recognition-engine.js';
 import { splitTokenWords } from './word-splitter.js';
 import { WhisperTokens } from './whisper.tokens.js';
 

@@ -19,7 +19,6 @@ import { continuePrompts } from './continue-prompts.js';
 import { MergedEvents } from './merged-events.js';
 import { RunClock } from './run-clock.js';
 import { ToolChannel } from './tool-channel.js';
-import { toolUseOf } from './tool-use.js';
 
 /** Runs one chat job on the model's host and sends its events to the reply channel of the caller. */
 export class ChatProcessor {
@@ -199,4 +198,29 @@ function templateMessage(message: ChatJobMessage) {
   const { role, content, name, reasoningContent, toolCalls, toolCallId, images, cacheMark } = message;
   const imagePositions = images?.map(({ position }) => position);
   return { role, content, name, reasoning_content: reasoningContent, toolCalls, toolCallId, imagePositions, cacheMark };
+}
+
+/** How a job may use its tools; undefined without any, or where it must not call them. */
+function toolUseOf({
+  tools = [],
+  toolChoice = 'auto',
+  allowedTools,
+  parallelToolCalls = true,
+}: ChatJobPayload): ToolUse | undefined {
+  if (tools.length === 0 || toolChoice === 'none') return undefined;
+  const isNamed = typeof toolChoice === 'object';
+  return {
+    tools: tools.map(({ name, description, parameters, strict, param, textFormat }, index) => ({
+      name,
+      description,
+      parameters,
+      isStrict: strict,
+      param: param ?? `tools[${index}].function.parameters`,
+      textFormat,
+    })),
+    allowed: isNamed ? [toolChoice.name] : allowedTools,
+    isRequired: isNamed || toolChoice === 'required',
+    // A named function is called once.
+    isParallel: parallelToolCalls && !isNamed,
+  };
 }

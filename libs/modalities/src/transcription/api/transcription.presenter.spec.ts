@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { TranscriptSegment } from '../contract/transcription.events.js';
 import { presentTranscript, presentVideoTranscript, Transcript } from './transcription.presenter.js';
-import { writeSrt, writeVtt } from './subtitles.js';
+import { writeSrt, writeVtt } from './transcription.presenter.js';
 
 function segment(text: string, start: number, end: number, windowStart = 0): TranscriptSegment {
   const words = text

@@ -12,9 +12,7 @@ import type {
   StoreConnection,
   StoreOptions,
 } from '../../contract/store.js';
-import { appendJob } from './append-job.js';
-import { handBackJob } from './hand-back-job.js';
-import { releaseDelayedJob } from './release-delayed-job.js';
+import { appendJob, handBackJob, releaseDelayedJob } from './job-statements.js';
 import { PostgresBus } from './postgres-bus.js';
 import { assignPostgresPlaces, countPostgresAhead } from './postgres-fair-places.js';
 import { PostgresReplyLink } from './postgres-reply-link.js';

@@ -15,7 +15,6 @@ import type {
   StoreMemory,
   StoreOptions,
 } from '../../contract/store.js';
-import { isOutOfMemory, keepLocks } from './keep-locks.js';
 import { RedisBus } from './redis-bus.js';
 import { assignRedisPlaces, countRedisAhead } from './redis-fair-places.js';
 import {
@@ -34,6 +33,39 @@ import { RedisReplyLink } from './redis-reply-link.js';
 import { RedisMemory } from './redis-memory.js';
 import type { FairPlace, FairTurn } from '../../contract/fair-turn.js';
 import type { MessageBus } from '../../contract/message-bus.js';
+
+/**
+ * Renews locks without writing anything that a Redis at its maxmemory would refuse: BullMQ sets each lock again, this
+ * only extends its expiry. KEYS: the set of jobs that may have stalled, then one lock for each id. ARGV: ms, ids,
+ * tokens.
+ */
+const renewLocksScript = `
+  local lost = {}
+  local count = #KEYS - 1
+  for i = 1, count do
+    local id = ARGV[1 + i]
+    if redis.call('GET', KEYS[1 + i]) == ARGV[1 + count + i] then
+      redis.call('PEXPIRE', KEYS[1 + i], ARGV[1])
+      redis.call('SREM', KEYS[1], id)
+    else
+      lost[#lost + 1] = id
+    end
+  end
+  return lost`;
+
+/**
+ * Renews locks. Resolves to the ids of jobs whose lock belongs to another worker or is gone. `root` is
+ * `<prefix>:<queue>`, as in BullMQ's keys.
+ */
+async function keepLocks(client: Redis, root: string, { jobIds, tokens, lockMs }: HeldLocks): Promise<string[]> {
+  const keys = [`${root}:stalled`, ...jobIds.map((id) => `${root}:${id}:lock`)];
+  return (await client.eval(renewLocksScript, keys.length, ...keys, lockMs, ...jobIds, ...tokens)) as string[];
+}
+
+/** Recognizes the error of a Redis that has reached its maxmemory and evicts nothing. */
+function isOutOfMemory(error: unknown): boolean {
+  return error instanceof Error && /\bOOM command not allowed/.test(error.message);
+}
 
 /** Timeout of the first connection, in ms. */
 const startTimeoutMs = 10_000;

@@ -18,7 +18,7 @@ const jobColumns = [
   ...['finished_at_ms', 'lock_token', 'locked_until_ms', 'stalled_count', 'stalled_marked'],
 ];
 
-/** The columns that `append-job.ts` writes. */
+/** The columns that `appendJob` writes. */
 const resultColumns = ['queue', 'id', 'seq', 'name', 'state', 'data', 'opts', 'max_attempts', 'added_at_ms'];
 
 /** SQLSTATE of a missing privilege. */
