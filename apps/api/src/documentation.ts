@@ -157,8 +157,8 @@ SwaggerUIBundle({
 
 /** Returns a function that calls `make` on first use and caches the result. */
 function once<T extends object | string>(make: () => T): () => T {
-  let made: T | undefined;
-  return () => (made ??= make());
+  let cached: T | undefined;
+  return () => (cached ??= make());
 }
 
 /**

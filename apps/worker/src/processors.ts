@@ -41,15 +41,15 @@ export interface ProcessorDependencies {
 
 /** Worker side of every slice. A slice without an entry does not compile. */
 export const processors = {
-  audio: (parts) => new AudioProcessor(parts),
+  audio: (dependencies) => new AudioProcessor(dependencies),
   chat: ({ runner, artifacts }) => new ChatProcessor(runner, new ChatImageReader(artifacts)),
   embedding: ({ runner }) => new EmbeddingProcessor(runner),
-  image: (parts) => new ImageProcessor(parts),
+  image: (dependencies) => new ImageProcessor(dependencies),
   rerank: ({ runner }) => new RerankProcessor(runner),
-  speech: (parts) => new SpeechProcessor(parts),
-  transcription: (parts) => new TranscriptionProcessor(parts),
-  video: (parts) => new VideoProcessor(parts),
-} satisfies ProcessorsOf<(parts: ProcessorDependencies) => JobProcessor<never>>;
+  speech: (dependencies) => new SpeechProcessor(dependencies),
+  transcription: (dependencies) => new TranscriptionProcessor(dependencies),
+  video: (dependencies) => new VideoProcessor(dependencies),
+} satisfies ProcessorsOf<(dependencies: ProcessorDependencies) => JobProcessor<never>>;
 
 export interface ModelConsumerOptions extends ProcessorDependencies {
   transport: QueueTransport;

@@ -187,8 +187,8 @@ export class ServedModel {
   }
 
   describeAdapters(): ServedModelState[] {
-    const own = this.describe();
-    return [...this.adapters].map(([modelId, { running }]) => ({ ...own, modelId, running }));
+    const served = this.describe();
+    return [...this.adapters].map(([modelId, { running }]) => ({ ...served, modelId, running }));
   }
 
   describe(): ServedModelState {
@@ -309,12 +309,12 @@ export class ServedModel {
   }
 
   /** Starts the consumer of one queue, unless it runs already. */
-  private async openOne(own: OneConsumer): Promise<void> {
-    const key = `${own.manifest.id} ${own.modality}`;
+  private async openOne(modelConsumer: OneConsumer): Promise<void> {
+    const key = `${modelConsumer.manifest.id} ${modelConsumer.modality}`;
     if (this.consumers.has(key)) return;
     // A base that is loaded for its adapters alone.
-    if (!this.options.transport.hasKeyOf(own.manifest.id)) return;
-    const consumer = await openConsumer({ ...this.options, ...own, timings: this.timings });
+    if (!this.options.transport.hasKeyOf(modelConsumer.manifest.id)) return;
+    const consumer = await openConsumer({ ...this.options, ...modelConsumer, timings: this.timings });
     this.consumers.set(key, consumer);
     // The host may have exited meanwhile and stayed down, or an operator drained the worker.
     if (this.downtime.isDown || this.drained) consumer.pause();

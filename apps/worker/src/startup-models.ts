@@ -26,7 +26,7 @@ export function pendingModels({ isPlanned, due, models, missing }: StartupView):
   if (!isPlanned) return ['the placements of its pools, which ops publishes, are not known yet'];
   const isMissing = (id: string) => missing.some(({ modelId }) => modelId === id);
   const pending = due.flatMap((id) => {
-    const model = models.find((each) => each.id === id);
+    const model = models.find((candidate) => candidate.id === id);
     if (model?.hasServed === true || isMissing(id)) return [];
     return [model?.loadFailure ? `${id} is not loaded: ${model.loadFailure}` : `${id} is being loaded`];
   });

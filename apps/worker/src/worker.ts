@@ -239,7 +239,9 @@ export class Worker {
     this.missing = missing;
     this.wanted = wanted.map(({ model }) => model);
     this.carriers = new Map(
-      this.wanted.flatMap(({ manifest, adapters = [] }) => adapters.map((each) => [each.manifest.id, manifest.id])),
+      this.wanted.flatMap(({ manifest, adapters = [] }) =>
+        adapters.map((adapter) => [adapter.manifest.id, manifest.id]),
+      ),
     );
     const versions = new Map(wanted.map(({ model }) => [model.manifest.id, model.version]));
     for (const served of this.models) {

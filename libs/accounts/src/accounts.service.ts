@@ -197,9 +197,9 @@ export class AccountsService {
    * Creates the first account with an admin and an inference key, given or random. Returns null when any account
    * exists, so any number of processes may call it at every start.
    */
-  async bootstrap(given: { adminKey?: string; inferenceKey?: string } = {}): Promise<BootstrapKeys | null> {
-    const adminKey = given.adminKey ?? newApiKey();
-    const inferenceKey = given.inferenceKey ?? newApiKey();
+  async bootstrap(keys: { adminKey?: string; inferenceKey?: string } = {}): Promise<BootstrapKeys | null> {
+    const adminKey = keys.adminKey ?? newApiKey();
+    const inferenceKey = keys.inferenceKey ?? newApiKey();
     const accountId = await this.repository.insertFirstAccount('default', [
       firstKey(adminKey, 'ADMIN'),
       firstKey(inferenceKey, 'INFERENCE'),

@@ -148,10 +148,10 @@ export class LedgerRepository {
     requests: readonly { job: ReservableJob; quote: JobQuote }[],
     transaction: RawQueries,
   ): Promise<Reserved[]> {
-    const given = inAccountOrder(requests.map(({ job, quote }) => ({ ...job, ...amountsOf(quote) })));
+    const reservations = inAccountOrder(requests.map(({ job, quote }) => ({ ...job, ...amountsOf(quote) })));
     const rows = await transaction.$queryRaw<ReservedRow[]>`
       SELECT g."requestId" AS request_id, r.outcome AS result, r.grantable_nano, r.diem_before_nano, r.usd_before_nano
-        FROM jsonb_to_recordset(${JSON.stringify(given)}::jsonb)
+        FROM jsonb_to_recordset(${JSON.stringify(reservations)}::jsonb)
           AS g("requestId" text, "accountId" uuid, "apiKeyId" uuid, "modelId" text, "amountNano" bigint,
                "priceId" bigint, price jsonb),
         LATERAL ledger_reserve(g."requestId", g."accountId", g."apiKeyId", g."modelId", g."amountNano", g."priceId",
@@ -162,7 +162,7 @@ export class LedgerRepository {
 
   /** Settles the reservations that come with lines, and releases the others, in account order. */
   async close(closings: readonly ReservationClosing[], transaction: RawQueries): Promise<Closed[]> {
-    const given = inAccountOrder(closings).map(({ requestId, attempt, lines }) => ({
+    const ordered = inAccountOrder(closings).map(({ requestId, attempt, lines }) => ({
       requestId,
       attempt,
       state: lines === null ? 'released' : 'settled',
@@ -175,7 +175,7 @@ export class LedgerRepository {
     const rows = await transaction.$queryRaw<ClosedRow[]>`
       SELECT g."requestId" AS request_id, c.outcome AS result, c.charged_nano,
              COALESCE(h.diem_nano + h.bundled_nano + h.usd_nano, 0) AS held_nano
-        FROM jsonb_to_recordset(${JSON.stringify(given)}::jsonb)
+        FROM jsonb_to_recordset(${JSON.stringify(ordered)}::jsonb)
           AS g("requestId" text, attempt int, state hold_state, lines jsonb)
        CROSS JOIN LATERAL ledger_close(g."requestId", g.attempt, g.state, g.lines) c
         LEFT JOIN holds h ON h.request_id = g."requestId"`;

@@ -42,9 +42,9 @@ export class ReservationRefused extends PlatformError {
 }
 
 function messageOf({ result, askedNano, grantableNano, key }: Refusal): string {
-  const asked = `This request needs up to ${formatNanos(askedNano)}`;
+  const need = `This request needs up to ${formatNanos(askedNano)}`;
   if (result === 'insufficient_balance' || key === null) {
-    return `${asked} USD or DIEM, and the balance has ${formatNanos(grantableNano)}. Add credit, or ask for less.`;
+    return `${need} USD or DIEM, and the balance has ${formatNanos(grantableNano)}. Add credit, or ask for less.`;
   }
   const [currency, limit, used] =
     result === 'key_usd_limit'
@@ -53,6 +53,6 @@ function messageOf({ result, askedNano, grantableNano, key }: Refusal): string {
   const renewal = key.resetsAt === null ? 'It does not reset.' : `It resets at ${key.resetsAt.toISOString()}.`;
   return (
     `The spend limit of this API key is ${formatNanos(limit ?? 0n)} ${currency} ${periodNames[key.limitPeriod]}, ` +
-    `of which ${formatNanos(used)} is spent or reserved. ${asked}. ${renewal}`
+    `of which ${formatNanos(used)} is spent or reserved. ${need}. ${renewal}`
   );
 }

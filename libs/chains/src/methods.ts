@@ -104,8 +104,8 @@ const groups: Record<MethodGroup, Methods> = {
 
 /** Whether a network takes a method. */
 export function findMethod(network: Pick<RpcNetwork, 'family' | 'groups'>, name: string): RpcMethod | null {
-  const own = network.groups.map((group) => groups[group]);
-  return [families[network.family], ...own].map((methods) => methods.get(name)).find(Boolean) ?? null;
+  const ofNetwork = network.groups.map((group) => groups[group]);
+  return [families[network.family], ...ofNetwork].map((methods) => methods.get(name)).find(Boolean) ?? null;
 }
 
 const stateful = new Set(

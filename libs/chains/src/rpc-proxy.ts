@@ -41,8 +41,8 @@ export class RpcProxy {
     const { settings, logger, metrics } = options;
     const observer = metrics === undefined ? null : nodeMetrics(metrics);
     for (const network of rpcNetworks) {
-      const own = settings.upstreams.filter(({ network: name }) => name === network.name);
-      const upstreams = own.map((upstream, index) => this.upstreamOf(network, upstream, index + 1));
+      const ofNetwork = settings.upstreams.filter(({ network: name }) => name === network.name);
+      const upstreams = ofNetwork.map((upstream, index) => this.upstreamOf(network, upstream, index + 1));
       if (upstreams.length > 0)
         this.networks.set(
           network.name,

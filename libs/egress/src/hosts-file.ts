@@ -45,7 +45,7 @@ function parseHosts(text: string): Map<string, HostAddress[]> {
     const [address = '', ...names] = written.trim().split(/\s+/);
     const family = isIP(address);
     if (family !== 4 && family !== 6) continue;
-    for (const name of names.map((each) => each.toLowerCase())) {
+    for (const name of names.map((text) => text.toLowerCase())) {
       addresses.set(name, [...(addresses.get(name) ?? []), { address, family }]);
     }
   }

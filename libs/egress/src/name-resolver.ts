@@ -64,12 +64,12 @@ export class NameResolver {
 
   private async lookUp(name: string, signal: AbortSignal): Promise<HostAddress[]> {
     const { queryMs: timeout, tries, servers } = this.options;
-    const asked = new NameServers({ timeout, tries });
-    if (servers !== undefined) asked.setServers(servers);
-    const onAbort = (): void => asked.cancel();
+    const resolver = new NameServers({ timeout, tries });
+    if (servers !== undefined) resolver.setServers(servers);
+    const onAbort = (): void => resolver.cancel();
     signal.addEventListener('abort', onAbort, { once: true });
     try {
-      const [v4, v6] = await Promise.allSettled([asked.resolve4(name), asked.resolve6(name)]);
+      const [v4, v6] = await Promise.allSettled([resolver.resolve4(name), resolver.resolve6(name)]);
       signal.throwIfAborted();
       const found = alternating(addressesIn(v4, 4), addressesIn(v6, 6));
       if (found.length > 0) return found;

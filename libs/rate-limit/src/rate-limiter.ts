@@ -92,8 +92,8 @@ export class RateLimiter {
   async admitModel(caller: LimitedCaller, use: ModelUse): Promise<LimitDecision> {
     if (!this.config.rateLimits) return { ...unlimited, tokens: use.tokens?.max ?? 0 };
     const page = await this.limitConfig.page();
-    const own: Window = { scope: 'user', key: modelWindow(caller, use), limits: page.ofModel(caller, use) };
-    return await this.admit(caller, use, windowsOf(page, caller, own));
+    const userWindow: Window = { scope: 'user', key: modelWindow(caller, use), limits: page.ofModel(caller, use) };
+    return await this.admit(caller, use, windowsOf(page, caller, userWindow));
   }
 
   /**
@@ -107,9 +107,9 @@ export class RateLimiter {
   ): Promise<RequestsInAdvance> {
     if (!this.config.rateLimits) return admittedAhead({ ...unlimited, tokens: 0 }, requests);
     const page = await this.limitConfig.page();
-    const own: Window = { scope: 'user', key: advanceWindow(caller, use), limits: page.ofModel(caller, use) };
-    if (windowsOf(page, caller, own).length > 1) return admittedAhead(await this.admitModel(caller, use), 1);
-    return await this.takeAhead(caller, use, { own, requests, isTrial });
+    const userWindow: Window = { scope: 'user', key: advanceWindow(caller, use), limits: page.ofModel(caller, use) };
+    if (windowsOf(page, caller, userWindow).length > 1) return admittedAhead(await this.admitModel(caller, use), 1);
+    return await this.takeAhead(caller, use, { own: userWindow, requests, isTrial });
   }
 
   /** For all other requests of a key. Rejects as above. */
@@ -117,8 +117,8 @@ export class RateLimiter {
     if (!this.config.rateLimits) return unlimited;
     const page = await this.limitConfig.page();
     const limits = page.ofPlainRequests(caller.accountId);
-    const own: Window = { scope: 'user', key: accountWindow(caller), limits };
-    return await this.admit(caller, null, windowsOf(page, caller, own));
+    const userWindow: Window = { scope: 'user', key: accountWindow(caller), limits };
+    return await this.admit(caller, null, windowsOf(page, caller, userWindow));
   }
 
   /**
@@ -315,10 +315,10 @@ function requestsOf(state: WindowState): WindowState {
 }
 
 /** In one order everywhere, as the store requires. Keys and installations without a limit cost nothing. */
-function windowsOf(page: LimitSnapshot, caller: LimitedCaller, own: Window): Window[] {
+function windowsOf(page: LimitSnapshot, caller: LimitedCaller, userWindow: Window): Window[] {
   const key: Window = { scope: 'api_key', key: keyWindow(caller), limits: page.ofKey(caller.apiKeyId) };
   const all: Window = { scope: 'global', key: installationWindow, limits: page.ofInstallation() };
-  return [own, ...[key, all].filter(({ limits }) => limits.requests !== null || limits.tokens !== null)];
+  return [userWindow, ...[key, all].filter(({ limits }) => limits.requests !== null || limits.tokens !== null)];
 }
 
 /**

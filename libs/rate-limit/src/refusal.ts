@@ -40,14 +40,14 @@ export function refusedByWindow({ scope, kind, limits, waitMs, tokens, modelId }
   const model = modelId === null || scope !== 'user' ? '' : ` for the model ${modelId}`;
   const limit = `${count(limits[kind])} ${kind} per minute${model}`;
   if (waitMs === null) {
-    const asked = kind === 'tokens' ? `This request may use ${count(tokens)} tokens, and ` : '';
+    const need = kind === 'tokens' ? `This request may use ${count(tokens)} tokens, and ` : '';
     const advice = kind === 'tokens' ? ' Send less, or ask for less output.' : '';
-    const text = `${asked}${replicas[scope]} may use no more than ${limit}.${advice}`;
+    const text = `${need}${replicas[scope]} may use no more than ${limit}.${advice}`;
     return limitError(text.charAt(0).toUpperCase() + text.slice(1), 'never');
   }
   const afterSeconds = secondsOf(waitMs);
-  const asked = kind === 'tokens' ? `, and this request may use ${count(tokens)}` : '';
-  const text = `Rate limit reached: ${replicas[scope]} may use ${limit}${asked}. Try again in ${afterSeconds} s.`;
+  const ofTokens = kind === 'tokens' ? `, and this request may use ${count(tokens)}` : '';
+  const text = `Rate limit reached: ${replicas[scope]} may use ${limit}${ofTokens}. Try again in ${afterSeconds} s.`;
   return limitError(text, { afterSeconds });
 }
 

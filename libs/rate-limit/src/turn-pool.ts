@@ -161,9 +161,9 @@ export class TurnPool {
     if (restMs > 0) return this.askLater(restMs);
     this.isAsking = true;
     const lease = { leaseId: `credits-${randomUUID()}`, keys: [this.options.key] };
-    const asked = this.options.store.open({ ...lease, limits: [first.limit], lifetimeMs });
+    const lent = this.options.store.open({ ...lease, limits: [first.limit], lifetimeMs });
     try {
-      const { granted, open } = await asked;
+      const { granted, open } = await lent;
       this.isAsking = false;
       this.others = Math.max(0, (open[0] ?? 0) - this.held);
       if (granted) this.got(lease, first.limit);

@@ -45,6 +45,6 @@ export class DownloadLinks {
   }
 }
 
-function isEqual(given: string, expected: string): boolean {
-  return given.length === expected.length && timingSafeEqual(Buffer.from(given), Buffer.from(expected));
+function isEqual(presented: string, expected: string): boolean {
+  return presented.length === expected.length && timingSafeEqual(Buffer.from(presented), Buffer.from(expected));
 }

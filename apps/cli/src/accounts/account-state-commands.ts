@@ -54,10 +54,10 @@ async function findAccounts(context: CliContext, text: string, { json }: JsonOpt
 
 async function renameAccount(
   context: CliContext,
-  { account, name: given }: { account: string; name: string },
+  { account, name: untrimmed }: { account: string; name: string },
   { json }: JsonOption,
 ): Promise<void> {
-  const name = given.trim();
+  const name = untrimmed.trim();
   if (name === '' || [...name].length > longestName) {
     throw new PlatformError('INVALID_REQUEST', `The name must have 1 to ${longestName} characters.`);
   }

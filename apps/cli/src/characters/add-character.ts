@@ -36,7 +36,7 @@ async function save(
 ): Promise<void> {
   const characters = await context.requireCharacters();
   const { slug } = definition;
-  const known = (await characters.all()).some((each) => each.slug === slug);
+  const known = (await characters.all()).some((character) => character.slug === slug);
   if (known && !replace) {
     const way = 'Add --replace to replace it, or give the new one another slug.';
     throw new PlatformError('INVALID_REQUEST', `There is a character ${slug} already. ${way}`, 'slug');

@@ -94,8 +94,8 @@ async function pathsIn(folder: string): Promise<string[]> {
   const inner = await Promise.all(
     visible.filter((entry) => entry.isDirectory()).map(({ name }) => pathsIn(join(folder, name))),
   );
-  const own = visible.filter((entry) => entry.isFile()).map(({ name }) => join(folder, name));
-  return [...own, ...inner.flat()];
+  const files = visible.filter((entry) => entry.isFile()).map(({ name }) => join(folder, name));
+  return [...files, ...inner.flat()];
 }
 
 function refusal(message: string): PlatformError {

@@ -39,8 +39,8 @@ function ratingOf(text: string): number {
   throw new PlatformError('INVALID_REQUEST', '--rating must be 1, 2, 3, 4 or 5.');
 }
 
-function textOf(name: keyof typeof longest, given: string): string {
-  const text = given.trim();
+function textOf(name: keyof typeof longest, option: string): string {
+  const text = option.trim();
   if (text !== '' && [...text].length <= longest[name] && !text.includes('\0')) return text;
   throw new PlatformError('INVALID_REQUEST', `--${name} must have 1 to ${longest[name]} characters.`);
 }

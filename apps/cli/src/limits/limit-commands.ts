@@ -140,8 +140,8 @@ async function listLimits(context: CliContext, { json }: { json?: boolean }): Pr
   context.output.table(
     ['CLASS', 'RPM', 'TPM', 'PARTNER RPM', 'PARTNER TPM'],
     limitClasses.map((name) => {
-      const { default: own, partner } = limitTable[name];
-      return [name, ...[own.requests, own.tokens, partner.requests, partner.tokens].map(cell)];
+      const { default: plain, partner } = limitTable[name];
+      return [name, ...[plain.requests, plain.tokens, partner.requests, partner.tokens].map(cell)];
     }),
   );
   context.output.line();

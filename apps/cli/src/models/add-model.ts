@@ -99,7 +99,7 @@ async function chooseSource(source: string): Promise<string | CatalogEntry> {
 
 function tierOf(text: string | undefined): ModelManifest['tier'] | undefined {
   if (text === undefined) return undefined;
-  const tier = (['XS', 'S', 'M', 'L'] as const).find((each) => each === text.toUpperCase());
+  const tier = (['XS', 'S', 'M', 'L'] as const).find((name) => name === text.toUpperCase());
   if (!tier) throw new PlatformError('INVALID_REQUEST', '--tier must be XS, S, M or L.');
   return tier;
 }
@@ -110,7 +110,7 @@ function choiceOf<Choice extends string>(
   choices: readonly Choice[],
 ): Choice | undefined {
   if (text === undefined) return undefined;
-  const found = choices.find((each) => each === text);
+  const found = choices.find((choice) => choice === text);
   if (!found) throw new PlatformError('INVALID_REQUEST', `${option} must be one of ${choices.join(', ')}.`);
   return found;
 }

@@ -112,10 +112,10 @@ function whenReady(host: HostSupervisor, signal: AbortSignal): Promise<void> {
 
 /** One sequence and a KV cache for it only. */
 function loadOptions(model: CheckedModel, { provider, threads }: CheckHostOptions): HostLoadOptions {
-  const own = { manifest: model.manifest, directory: model.folder };
+  const checked = { manifest: model.manifest, directory: model.folder };
   const { base } = model;
   const load = hostLoadOptions(
-    base === undefined ? own : { manifest: base.manifest, directory: base.folder, adapters: [own] },
+    base === undefined ? checked : { manifest: base.manifest, directory: base.folder, adapters: [checked] },
     {
       providers: [provider],
       threads: threads === undefined ? availableProcessors() : wholeNumber(threads, '--threads'),

@@ -23,8 +23,10 @@ export async function findKnownModels(context: CliContext): Promise<KnownModel[]
   const files = await loadManifestFolder(bundledManifestFolder(), ({ message }) =>
     context.warn(`models/${message} It is left out.`),
   );
-  const bundled = new Map(files.map((each) => [each.id, each]));
-  const installed = new Map((await listInstalledModels(context.config.home)).map((each) => [each.manifest.id, each]));
+  const bundled = new Map(files.map((file) => [file.id, file]));
+  const installed = new Map(
+    (await listInstalledModels(context.config.home)).map((model) => [model.manifest.id, model]),
+  );
   const rows = new Map((await registry?.inventory())?.map((row) => [row.manifest.id, row]));
   const ids = [...new Set([...rows.keys(), ...bundled.keys(), ...installed.keys()])].sort();
   return ids.flatMap((id) => {

@@ -14,9 +14,9 @@ export async function pullCommand(
   names: string[],
   { json, manifests: folder }: { json?: boolean; manifests?: string },
 ): Promise<void> {
-  const own = folder === undefined ? [] : await readManifests(folder);
+  const ofFolder = folder === undefined ? [] : await readManifests(folder);
   const bundled = (await findKnownModels(context)).map(({ manifest }) => manifest);
-  const known = [...bundled.filter(({ id }) => !own.some((each) => each.id === id)), ...own];
+  const known = [...bundled.filter(({ id }) => !ofFolder.some((manifest) => manifest.id === id)), ...ofFolder];
   const words = names.flatMap((name) => name.split(',')).map((word) => word.trim());
   const source = words.find((word) => isModelSource(word));
   if (source !== undefined) {
@@ -27,15 +27,17 @@ export async function pullCommand(
   }
   // Also without a database, as in a container that only prepares a disk.
   const files = words.filter((word) => /\.ya?ml$/i.test(word));
-  const given = [...own, ...(await Promise.all(files.map((path) => readManifestFile(path))))];
-  if (given.length > 0 && files.length === words.length) return await pullAndPrint(context, given, json);
+  const selection = [...ofFolder, ...(await Promise.all(files.map((path) => readManifestFile(path))))];
+  if (selection.length > 0 && files.length === words.length) return await pullAndPrint(context, selection, json);
   // Same meaning as in `SLUICE_MODELS`, whose value containers pass on: neither pulls files.
   const wanted = words.filter((word) => word !== 'all' && word !== 'none' && !files.includes(word));
-  const open = (await loadCatalog()).filter(({ id }) => wanted.includes(id) && !known.some((each) => each.id === id));
-  given.push(...(await Promise.all(open.map((entry) => draftEntry(context, entry)))));
+  const open = (await loadCatalog()).filter(
+    ({ id }) => wanted.includes(id) && !known.some((manifest) => manifest.id === id),
+  );
+  selection.push(...(await Promise.all(open.map((entry) => draftEntry(context, entry)))));
   const named = wanted.filter((word) => !open.some(({ id }) => id === word));
   const chosen = selectManifests(known, words.length > 0 ? named.join(',') : 'starter');
-  const selected = [...chosen.filter(({ id }) => !given.some((each) => each.id === id)), ...given];
+  const selected = [...chosen.filter(({ id }) => !selection.some((manifest) => manifest.id === id)), ...selection];
   if (selected.length === 0) {
     if (wanted.length === words.length) throw new PlatformError('MODEL_NOT_FOUND', 'Nothing to pull.');
     if (json) return context.output.json({ models: [] });

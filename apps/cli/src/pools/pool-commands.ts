@@ -106,7 +106,7 @@ function withAddress(queueUrl: string, address: string | undefined): string {
 
 function findPool({ config }: CliContext, pool: string, ids: string | undefined): PoolModels {
   if (!/^[a-z0-9][a-z0-9._-]{0,62}$/.test(pool)) throw invalid('The pool must be a word of a-z, 0-9, ., _ and -.');
-  const configured = readPools(config.pools).find((each) => each.pool === pool);
+  const configured = readPools(config.pools).find((candidate) => candidate.pool === pool);
   const models = ids?.split(',').map((id) => id.trim()) ?? configured?.models;
   if (models === undefined)
     throw invalid(`Name the models of the pool: with --models, or as ${pool}=… in SLUICE_POOLS.`);

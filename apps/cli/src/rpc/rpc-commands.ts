@@ -30,8 +30,8 @@ async function listNetworks(context: CliContext, { json }: RpcOptions): Promise<
   const { config, output } = context;
   const { upstreams } = config.rpc;
   const rows = rpcNetworks.map(({ name: network }) => {
-    const own = upstreams.filter((upstream) => upstream.network === network);
-    return { network, nodes: own.length, archive: own.filter(({ isArchive }) => isArchive).length };
+    const ofNetwork = upstreams.filter((upstream) => upstream.network === network);
+    return { network, nodes: ofNetwork.length, archive: ofNetwork.filter(({ isArchive }) => isArchive).length };
   });
   if (json) return output.json(rows);
   output.table(

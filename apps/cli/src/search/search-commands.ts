@@ -29,8 +29,8 @@ export function addSearchCommands(program: Command, context: CliContext): void {
     .action((query: string, options: TestOptions) => testSearch(context, query, options));
 }
 
-async function testSearch(context: CliContext, query: string, { count: given, json }: TestOptions): Promise<void> {
-  const count = Number(given);
+async function testSearch(context: CliContext, query: string, { count: countText, json }: TestOptions): Promise<void> {
+  const count = Number(countText);
   if (!Number.isInteger(count) || count < 1 || count > 20) {
     throw new PlatformError('INVALID_REQUEST', '--count must be a whole number from 1 to 20.', '--count');
   }

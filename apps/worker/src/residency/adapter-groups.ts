@@ -33,7 +33,7 @@ export function alsoOfAdapters(
   obstacles: readonly ModelWithoutReplica[],
   models: readonly InstalledModel[],
 ): ModelWithoutReplica[] {
-  const adapters = new Map(models.map(({ manifest, adapters: own = [] }) => [manifest.id, own]));
+  const adapters = new Map(models.map(({ manifest, adapters: ofModel = [] }) => [manifest.id, ofModel]));
   return obstacles.flatMap((obstacle) => [
     obstacle,
     ...(adapters.get(obstacle.modelId) ?? []).map(({ manifest }) => ({ ...obstacle, modelId: manifest.id })),

@@ -21,7 +21,7 @@ export class Backlog {
     this.scannedAtMs = nowMs;
     const scans = models.map(async ({ manifest, adapters = [] }) => {
       const served = [manifest, ...adapters.map((adapter) => adapter.manifest)];
-      const found = await Promise.all(served.map((each) => this.hasJobs(each)));
+      const found = await Promise.all(served.map((model) => this.hasJobs(model)));
       return found.includes(true) ? manifest.id : null;
     });
     return (await Promise.all(scans)).filter((id) => id !== null);

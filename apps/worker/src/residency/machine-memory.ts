@@ -96,7 +96,7 @@ export class LocalMachineMemory implements MachineMemory {
     const { leastBytes, fullBytes } = await hostMemory(model);
     const { adapters = [] } = model;
     const beside = await Promise.all(adapters.map(weightsBytes));
-    const more = beside.reduce((sum, each) => sum + each, 0);
+    const more = beside.reduce((sum, bytes) => sum + bytes, 0);
     if (model.manifest.family !== 'decoder') return { cpu: leastBytes + more };
     // A text model whose cache could outgrow the budget has it to itself.
     const { cpu: budget = Infinity } = await this.budgets();

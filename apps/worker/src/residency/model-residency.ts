@@ -86,7 +86,7 @@ export class ModelResidency {
     const budgets = await this.readBudgets();
     try {
       const needs = await this.sizeOf(model);
-      const device = Object.keys(budgets).find((each) => (needs[each] ?? 0) > (budgets[each] ?? 0));
+      const device = Object.keys(budgets).find((provider) => (needs[provider] ?? 0) > (budgets[provider] ?? 0));
       if (device === undefined) return null;
       return tooLarge({
         id: model.manifest.id,
@@ -146,7 +146,7 @@ export class ModelResidency {
     const budget = this.budget[device];
     const idle = this.idleSizes.get(keyOf(served.model))?.[device];
     if (budget === undefined || idle === undefined) return null;
-    const others = loaded.filter((each) => each !== served).map((each) => this.memoryOf(each)?.[device] ?? 0);
+    const others = loaded.filter((other) => other !== served).map((other) => this.memoryOf(other)?.[device] ?? 0);
     return Math.max(0, budget - idle - others.reduce((sum, bytes) => sum + bytes, 0));
   }
 

@@ -37,16 +37,16 @@ export class WantedModels {
     const choose = (model: InstalledModel, carrier = model) => this.isWanted({ model, carrier, placements, missing });
     for (const base of installed.filter(isBase)) {
       const { manifest } = base;
-      const own = await choose(base);
+      const chosen = await choose(base);
       const adapters: InstalledModel[] = [];
-      let pinned = own?.pinned ?? false;
+      let pinned = chosen?.pinned ?? false;
       for (const adapter of adaptersOf(base, installed)) {
         const found = await choose(adapter, base);
         if (found !== null) adapters.push(adapter);
         pinned ||= found?.pinned ?? false;
       }
       // An adapter needs its base, which is then served as well.
-      if (own === null && adapters.length === 0) continue;
+      if (chosen === null && adapters.length === 0) continue;
       // Helper models have no queue; other models would find the helper missing.
       wanted.push({ model: this.groups.attach(base, adapters), pinned: manifest.internal === true || pinned });
     }
@@ -110,8 +110,8 @@ function isBase({ manifest }: InstalledModel): boolean {
 
 /** In a fixed order, because the order of a folder's entries may change. */
 function adaptersOf({ manifest: { id } }: InstalledModel, installed: readonly InstalledModel[]): InstalledModel[] {
-  const own = installed.filter(({ manifest }) => manifest.adapterOf === id);
-  return own.sort((left, right) => (left.manifest.id < right.manifest.id ? -1 : 1));
+  const adapters = installed.filter(({ manifest }) => manifest.adapterOf === id);
+  return adapters.sort((left, right) => (left.manifest.id < right.manifest.id ? -1 : 1));
 }
 
 function notInstalled(modelId: string): ModelWithoutReplica {

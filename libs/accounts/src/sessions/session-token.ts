@@ -48,9 +48,9 @@ export function csrfTextOf(key: Buffer, token: string): string {
 
 /** Whether `text` belongs to the session of `token`, under any of the keys. */
 export function isCsrfTextOf(keys: readonly Buffer[], token: string, text: string): boolean {
-  const given = Buffer.from(text);
+  const presented = Buffer.from(text);
   return keys.some((key) => {
     const expected = Buffer.from(csrfTextOf(key, token));
-    return given.length === expected.length && timingSafeEqual(given, expected);
+    return presented.length === expected.length && timingSafeEqual(presented, expected);
   });
 }

@@ -49,20 +49,20 @@ export class ContractSignatures {
    * Rejects with `X402_INVALID_SIGN_IN` where no node of the chain is configured, and with `SERVICE_UNAVAILABLE` when it
    * does not answer.
    */
-  async isValid(asked: ContractSignature): Promise<boolean> {
-    const rpcUrl = this.rpcUrls.get(asked.chainId);
+  async isValid(signature: ContractSignature): Promise<boolean> {
+    const rpcUrl = this.rpcUrls.get(signature.chainId);
     if (rpcUrl === undefined) {
       const message = 'This service cannot check signatures of contract wallets (eip1271, eip6492) on';
       throw refusedSignIn(
-        `${message} ${asked.chainId}: no node of that chain is configured. Sign with a plain account.`,
+        `${message} ${signature.chainId}: no node of that chain is configured. Sign with a plain account.`,
       );
     }
     if (this.calls >= mostCalls) throw unavailable();
     this.calls += 1;
     try {
-      return asked.signature.endsWith(counterfactual)
-        ? isOne(await this.call(rpcUrl, await universalCall(asked)))
-        : returnsMagic(await this.call(rpcUrl, { to: asked.address, data: plainCall(asked) }));
+      return signature.signature.endsWith(counterfactual)
+        ? isOne(await this.call(rpcUrl, await universalCall(signature)))
+        : returnsMagic(await this.call(rpcUrl, { to: signature.address, data: plainCall(signature) }));
     } finally {
       this.calls -= 1;
     }

@@ -141,9 +141,9 @@ function readKind(family: ChainFamily, fields: Fields): SignatureKind {
   let kind: SignatureKind = plain;
   // The second is the more specific one: generic clients send "eip191" as the type of every EVM wallet.
   for (const name of ['type', 'signatureScheme']) {
-    const given = fields.optionalText(name, 32);
-    if (given === null) continue;
-    const known = Object.hasOwn(kinds, given) ? kinds[given] : undefined;
+    const scheme = fields.optionalText(name, 32);
+    if (scheme === null) continue;
+    const known = Object.hasOwn(kinds, scheme) ? kinds[scheme] : undefined;
     if (known === undefined || (known === 'ed25519') !== (plain === 'ed25519')) {
       const expected = plain === 'ed25519' ? '"ed25519"' : '"eip191", "eip1271" or "eip6492"';
       throw refusedSignIn(`${name} must be ${expected} for this address.`);

@@ -64,10 +64,10 @@ export function readWeb3Token(keys: readonly Buffer[], token: string, nowMs: num
   if (parts.length === 0) throw refuse('The token is not a well-formed JWT.');
   const { alg } = readPart(header);
   const claims = readPart(payload);
-  const given = Buffer.from(signature, 'base64url');
+  const presented = Buffer.from(signature, 'base64url');
   const isOurs = keys.some((key) => {
     const expected = macOf(key, `${header}.${payload}`);
-    return given.length === expected.length && timingSafeEqual(given, expected);
+    return presented.length === expected.length && timingSafeEqual(presented, expected);
   });
   if (alg !== 'HS256' || !isOurs) {
     throw refuse('The signature of the token is not ours.');

@@ -23,8 +23,8 @@ export function copyOut(client: pg.Client, sql: string): AsyncIterable<Buffer> {
   let connection: CopyConnection | undefined;
   const rows = new Readable({ read: () => connection?.stream.resume() });
   const query: CopyQuery & { handleCopyData(message: { chunk: Buffer }): void } = {
-    submit: (own) => {
-      connection = own as unknown as CopyConnection;
+    submit: (query) => {
+      connection = query as unknown as CopyConnection;
       connection.query(sql);
     },
     handleCopyData: ({ chunk }) => {

@@ -37,8 +37,8 @@ export function readStart(head: Buffer, { id, idKey }: Pick<RpcCall, 'id' | 'idK
   }
   if (match(result, position) === null) return null;
   if (span === null) return { head, lacksId: true };
-  const given = head.subarray(span.start, span.end);
-  if (keyOfId(given) === idKey) return { head, lacksId: false };
+  const answered = head.subarray(span.start, span.end);
+  if (keyOfId(answered) === idKey) return { head, lacksId: false };
   return { head: Buffer.concat([head.subarray(0, span.start), id, head.subarray(span.end)]), lacksId: false };
 }
 

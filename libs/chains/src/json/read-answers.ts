@@ -97,9 +97,13 @@ interface Replacements {
   redact: (text: string) => string;
 }
 
-function pieces(bytes: Buffer, { start, end, id, idKey: given, error }: RpcAnswer, wanted: Replacements): Buffer[] {
+function pieces(
+  bytes: Buffer,
+  { start, end, id, idKey: answeredKey, error }: RpcAnswer,
+  wanted: Replacements,
+): Buffer[] {
   const edits: { span: Span; text: Buffer }[] = [];
-  if (id !== null && given !== wanted.idKey) edits.push({ span: id, text: wanted.id });
+  if (id !== null && answeredKey !== wanted.idKey) edits.push({ span: id, text: wanted.id });
   if (error !== null) {
     const text = bytes.toString('utf8', error.start, error.end);
     const redacted = wanted.redact(text);

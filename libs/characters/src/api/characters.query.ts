@@ -50,8 +50,8 @@ function storable(name: string, text: string): string {
 
 /** A list is repeated or has commas; some clients write `name[]`. */
 function readList(query: unknown, name: string, maxLength: number): string[] {
-  const given = [name, `${name}[]`].flatMap((key) => (query as Record<string, unknown>)[key] ?? []);
-  const items = given.flatMap((text) => String(text).split(',')).map((text) => text.trim());
+  const texts = [name, `${name}[]`].flatMap((key) => (query as Record<string, unknown>)[key] ?? []);
+  const items = texts.flatMap((text) => String(text).split(',')).map((text) => text.trim());
   const named = [...new Set(items.filter((text) => text !== ''))];
   if (named.length > limits.items) {
     throw queryFault(name, `${name} may hold at most ${limits.items} values.`, 'too_big');
@@ -70,7 +70,7 @@ function readFlag(query: unknown, name: string): boolean | null {
 function readChoice<Choice extends string>(query: unknown, name: string, choices: readonly Choice[]): Choice | null {
   const text = queryText(query, name);
   if (text === undefined) return null;
-  const chosen = choices.find((each) => each === text);
+  const chosen = choices.find((choice) => choice === text);
   if (chosen !== undefined) return chosen;
   throw queryFault(name, `${name} must be one of: ${choices.join(', ')}.`, 'invalid_enum_value');
 }

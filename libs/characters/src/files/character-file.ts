@@ -44,21 +44,21 @@ export function readCharacter(value: unknown, file: string): CharacterDefinition
   return definitionOf(value as CharacterSchema);
 }
 
-function definitionOf(given: CharacterSchema): CharacterDefinition {
+function definitionOf(fields: CharacterSchema): CharacterDefinition {
   return {
-    slug: given.slug,
-    name: given.name.trim(),
-    description: trimmed(given.description),
-    systemPrompt: given.systemPrompt.trim(),
-    greeting: trimmed(given.greeting),
-    modelId: given.model ?? defaultModel,
-    tags: [...new Set((given.tags ?? []).map((tag) => tag.trim()).filter((tag) => tag !== ''))],
-    author: trimmed(given.author) ?? 'unknown',
-    adult: given.adult ?? false,
-    featured: given.featured ?? false,
-    webEnabled: given.webAccess ?? false,
-    photoUrl: given.photoUrl ?? null,
-    shareUrl: given.shareUrl ?? null,
+    slug: fields.slug,
+    name: fields.name.trim(),
+    description: trimmed(fields.description),
+    systemPrompt: fields.systemPrompt.trim(),
+    greeting: trimmed(fields.greeting),
+    modelId: fields.model ?? defaultModel,
+    tags: [...new Set((fields.tags ?? []).map((tag) => tag.trim()).filter((tag) => tag !== ''))],
+    author: trimmed(fields.author) ?? 'unknown',
+    adult: fields.adult ?? false,
+    featured: fields.featured ?? false,
+    webEnabled: fields.webAccess ?? false,
+    photoUrl: fields.photoUrl ?? null,
+    shareUrl: fields.shareUrl ?? null,
   };
 }
 

@@ -76,17 +76,17 @@ export class SchemaReferences {
   private identify({ pointer, value }: DocumentPlace, base: string): string {
     if (!isSchemaObject(value)) return base;
     const { $id = value.id, $anchor } = value;
-    let own = base;
+    let uri = base;
     if (typeof $id === 'string') {
       // Draft 4 to 7 write an anchor as an identifier.
       if ($id.startsWith('#')) this.anchors.set(`${base}#${$id.slice(1)}`, { pointer, value });
-      else own = resolvedUri($id.split('#', 1)[0] ?? '', base) ?? base;
-      if (!this.resources.has(own)) this.resources.set(own, { pointer, value });
+      else uri = resolvedUri($id.split('#', 1)[0] ?? '', base) ?? base;
+      if (!this.resources.has(uri)) this.resources.set(uri, { pointer, value });
     }
     for (const anchor of [$anchor, value.$dynamicAnchor]) {
-      if (typeof anchor === 'string') this.anchors.set(`${own}#${anchor}`, { pointer, value });
+      if (typeof anchor === 'string') this.anchors.set(`${uri}#${anchor}`, { pointer, value });
     }
-    return own;
+    return uri;
   }
 }
 

@@ -26,9 +26,9 @@ export function readScope(query: unknown, caller: RequestCaller): AdminScope {
     if (caller.isOperator === true) return { accountId: null, apiKeyId: keyId };
     throw new PlatformError('UNAUTHORIZED', 'This needs an ADMIN key of an operator account.', 'scope');
   }
-  const own = ownScope(caller);
-  if (keyId === null || keyId === own.apiKeyId) return own;
-  if (own.apiKeyId === null) return { ...own, apiKeyId: keyId };
+  const scope = ownScope(caller);
+  if (keyId === null || keyId === scope.apiKeyId) return scope;
+  if (scope.apiKeyId === null) return { ...scope, apiKeyId: keyId };
   throw new PlatformError('UNAUTHORIZED', 'An inference key sees its own requests only.', 'key');
 }
 

@@ -51,7 +51,7 @@ export class CompoundFile {
 
   /** Returns the first stream with this name, or null. */
   read(name: string): Buffer | null {
-    const entry = this.entries.find((each) => each.type === streamType && each.name === name);
+    const entry = this.entries.find((candidate) => candidate.type === streamType && candidate.name === name);
     if (entry === undefined) return null;
     const content = entry.bytes < this.miniCutoff ? this.readMiniChain(entry.start) : this.readChain(entry.start);
     if (content.length < entry.bytes) throw corrupt('Office document');

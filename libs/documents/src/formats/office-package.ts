@@ -29,10 +29,10 @@ export function relationshipsOf(archive: ZipArchive, part: string): Relationship
 }
 
 /** Returns the path of the main part: of the document, the presentation or the workbook. Throws `DocumentFault`. */
-export function mainPartOf(archive: ZipArchive, usual: string): string {
-  const main = relationshipsOf(archive, '').find(({ type }) => type === 'officeDocument')?.target ?? usual;
+export function mainPartOf(archive: ZipArchive, defaultPath: string): string {
+  const main = relationshipsOf(archive, '').find(({ type }) => type === 'officeDocument')?.target ?? defaultPath;
   if (archive.has(main)) return main;
-  if (archive.has(usual)) return usual;
+  if (archive.has(defaultPath)) return defaultPath;
   throw corrupt('Office document');
 }
 

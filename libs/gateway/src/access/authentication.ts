@@ -109,11 +109,12 @@ async function walletBehind(
 /** Returns the caller of a route that accepts only wallets: a key says nothing about a wallet. */
 async function callerOfWalletRoute(
   request: FastifyRequest,
-  parts: AuthDependencies,
+  dependencies: AuthDependencies,
 ): Promise<FastifyRequest['caller']> {
-  if (!parts.signIns.areOn) throw new PlatformError('SERVICE_UNAVAILABLE', walletsAreOff, null, { retry: 'never' });
+  if (!dependencies.signIns.areOn)
+    throw new PlatformError('SERVICE_UNAVAILABLE', walletsAreOff, null, { retry: 'never' });
   const signIn = signInOf(request);
-  if (signIn !== null) return await walletBehind(signIn, request, parts);
+  if (signIn !== null) return await walletBehind(signIn, request, dependencies);
   throw new PlatformError('X402_INVALID_SIGN_IN', `This needs the sign-in of a wallet: ${signInHeader}.`, signInHeader);
 }
 
@@ -124,12 +125,12 @@ async function callerOfWalletRoute(
 async function callerOfRoute(
   request: FastifyRequest,
   { access = 'inference', wallets }: RouteSettings,
-  parts: AuthDependencies,
+  dependencies: AuthDependencies,
 ): Promise<FastifyRequest['caller']> {
-  if (access === 'wallet') return await callerOfWalletRoute(request, parts);
+  if (access === 'wallet') return await callerOfWalletRoute(request, dependencies);
   const bearer = keyOf(request);
   if (bearer !== null) {
-    return await callerBehind(bearer, request, parts).catch((error: unknown) => {
+    return await callerBehind(bearer, request, dependencies).catch((error: unknown) => {
       if (access !== 'public') throw error;
       const isUnknown = isUnauthenticated(error);
       if (isUnknown && request.headers.authorization !== undefined) throw error;
@@ -137,22 +138,25 @@ async function callerOfRoute(
       return null;
     });
   }
-  const token = sessionTokenOf(request, parts.sessions);
-  if (token !== null) return await sessionBehind(token, request, parts);
+  const token = sessionTokenOf(request, dependencies.sessions);
+  if (token !== null) return await sessionBehind(token, request, dependencies);
   if (access === 'public') return null;
   // A request with both counts as one of the key.
   const signIn = wallets === true ? signInOf(request) : null;
-  if (signIn !== null) return await walletBehind(signIn, request, parts);
-  if (wallets === true && parts.signIns.areOn) {
+  if (signIn !== null) return await walletBehind(signIn, request, dependencies);
+  if (wallets === true && dependencies.signIns.areOn) {
     throw new PlatformError('PAYMENT_REQUIRED', `Send an API key, or the sign-in of a wallet: ${signInHeader}.`);
   }
   throw new PlatformError('AUTHENTICATION_FAILED', 'An API key is required: authorization: Bearer <key>.');
 }
 
 /** Returns the owner of an optional key, so that failures count for it. An invalid key counts as none. */
-async function callerIfKnown(request: FastifyRequest, parts: AuthDependencies): Promise<FastifyRequest['caller']> {
+async function callerIfKnown(
+  request: FastifyRequest,
+  dependencies: AuthDependencies,
+): Promise<FastifyRequest['caller']> {
   try {
-    return await callerOfRoute(request, { access: 'public' }, parts);
+    return await callerOfRoute(request, { access: 'public' }, dependencies);
   } catch {
     return null;
   }
@@ -172,7 +176,7 @@ function isUnauthenticated(error: unknown): boolean {
  */
 export function addAuthentication(
   server: FastifyInstance,
-  parts: AuthDependencies,
+  dependencies: AuthDependencies,
   refuseUnauthenticated: RefuseUnauthenticated = () => null,
 ): void {
   server.decorateRequest('caller', null);
@@ -183,11 +187,11 @@ export function addAuthentication(
     const settings = request.routeOptions.config as RouteSettings;
     const { access = 'inference' } = settings;
     if (request.is404 || access === 'anonymous') {
-      request.caller = await callerIfKnown(request, parts);
+      request.caller = await callerIfKnown(request, dependencies);
       return;
     }
     try {
-      request.caller = await callerOfRoute(request, settings, parts);
+      request.caller = await callerOfRoute(request, settings, dependencies);
     } catch (error) {
       throw isUnauthenticated(error) ? (refuseUnauthenticated(request) ?? error) : error;
     }

@@ -183,10 +183,10 @@ export class CreditBlocks implements OnApplicationShutdown {
     pool.opening = opening.finally(() => (pool.opening = null));
   }
 
-  private sizeFor({ current, openedAtMs, waiting }: Pool, own: LimitUse): LimitUse {
+  private sizeFor({ current, openedAtMs, waiting }: Pool, use: LimitUse): LimitUse {
     const recent = current !== null && performance.now() - openedAtMs < recentMs ? current.taken : noUse;
     const sizeOf = (kind: keyof LimitUse): number =>
-      Math.max(own[kind], Math.min(maxSize[kind], Math.max(2 * recent[kind], own[kind] + waiting[kind])));
+      Math.max(use[kind], Math.min(maxSize[kind], Math.max(2 * recent[kind], use[kind] + waiting[kind])));
     return { requests: sizeOf('requests'), credits: sizeOf('credits') };
   }
 
@@ -218,8 +218,8 @@ export class CreditBlocks implements OnApplicationShutdown {
   /** Charges the blocks of an account that no request uses, so that what they hold can be reserved again. */
   private async closeIdle(accountId: string): Promise<void> {
     for (const [block, pool] of this.blocks) if (pool.accountId === accountId) block.retire();
-    const own = [...this.closings].filter(([, account]) => account === accountId);
-    await Promise.allSettled(own.map(([closing]) => closing));
+    const ofAccount = [...this.closings].filter(([, account]) => account === accountId);
+    await Promise.allSettled(ofAccount.map(([closing]) => closing));
   }
 
   private close(block: CreditBlock): void {

@@ -82,8 +82,8 @@ export class IdempotencyInterceptor implements NestInterceptor {
   ): Promise<boolean> {
     const { id: requestId } = request;
     const keyed = { accountId, key: fingerprint.key, fingerprint: fingerprint.digest(), requestId };
-    const asked = this.idempotency.open(keyed, settingsOf(request).responseOfJob);
-    const opening = await this.budgets.of(requestId).within(asked, refund).catch(asUnavailable);
+    const opened = this.idempotency.open(keyed, settingsOf(request).responseOfJob);
+    const opening = await this.budgets.of(requestId).within(opened, refund).catch(asUnavailable);
     if ('answer' in opening) {
       await this.limit.apply(request, reply);
       replay(reply, opening);

@@ -38,18 +38,18 @@ export class ResponseRecorder implements ResponseRecording {
   private head: Omit<StoredResponse, 'body'> | null = null;
   private stored: Promise<void> | null = null;
 
-  /** `given` names the headers that every response has. A replay gets its own. */
+  /** `commonHeaders` names the headers that every response has. A replay gets its own. */
   constructor(
     private readonly claim: KeyClaim,
     private readonly quota: RecordingQuota,
-    private readonly given: ReadonlySet<string>,
+    private readonly commonHeaders: ReadonlySet<string>,
   ) {}
 
   begin(status: number, headers: Record<string, unknown>): void {
-    const own = Object.entries(headers).filter(
-      ([name, value]) => value !== undefined && !this.given.has(name) && !transientHeaders.test(name),
+    const recorded = Object.entries(headers).filter(
+      ([name, value]) => value !== undefined && !this.commonHeaders.has(name) && !transientHeaders.test(name),
     );
-    this.head ??= { status, headers: Object.fromEntries(own.map(([name, value]) => [name, String(value)])) };
+    this.head ??= { status, headers: Object.fromEntries(recorded.map(([name, value]) => [name, String(value)])) };
   }
 
   add(bytes: string | Uint8Array): void {

@@ -51,9 +51,9 @@ export async function applyModelLimit(
 ): Promise<AdmittedUse> {
   if (action === 'run' && !request.countsAsOpen) await enterOpen({ open, budgets }, request, reply);
   const limitClass = action === 'retrieve' ? 'retrieve' : limitClassOf(model);
-  const asked = limiter.admitModel(callerOf(request), { modelId: model.id, limitClass, tokens });
+  const admission = limiter.admitModel(callerOf(request), { modelId: model.id, limitClass, tokens });
   // A decision that arrives after the budget has no request left, so its reservation is released.
-  const decision = await budgets.of(request.id).within(asked, (late) => late.reservation?.release());
+  const decision = await budgets.of(request.id).within(admission, (late) => late.reservation?.release());
   const { reservation } = decision;
   // The request releases its tokens when its response is sent or its client disconnects. A queued job keeps its own
   // reservation.
@@ -71,8 +71,8 @@ async function enterOpen(
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<void> {
-  const asked = open.enter(callerOf(request), request.id);
-  const decision = await budgets.of(request.id).within(asked, (late) => late.leave());
+  const entered = open.enter(callerOf(request), request.id);
+  const decision = await budgets.of(request.id).within(entered, (late) => late.leave());
   if (decision.refusal !== null) return apply(request, reply, decision);
   request.countsAsOpen = true;
   void reply.headers(decision.headers);
@@ -105,9 +105,9 @@ export async function limitReplay(
 async function applyInTime(
   budgets: StoreBudgets,
   { request, reply }: { request: FastifyRequest; reply: FastifyReply },
-  asked: Promise<LimitDecision | null>,
+  pending: Promise<LimitDecision | null>,
 ): Promise<void> {
-  const decision = await budgets.of(request.id).within(asked).catch(unlessSpent);
+  const decision = await budgets.of(request.id).within(pending).catch(unlessSpent);
   if (decision !== null) apply(request, reply, decision);
 }
 

@@ -76,7 +76,7 @@ export class MediaInputReader {
   private readonly stored: string[] = [];
 
   constructor(
-    private readonly parts: {
+    private readonly dependencies: {
       artifacts: ArtifactStore;
       egress: Egress;
       tools: MediaTools;
@@ -92,7 +92,7 @@ export class MediaInputReader {
   }
 
   get tools(): MediaTools {
-    return this.parts.tools;
+    return this.dependencies.tools;
   }
 
   /** Rejects with what is wrong with the image, naming its field; then nothing is stored. */
@@ -101,7 +101,7 @@ export class MediaInputReader {
     { limits, ...from }: InputSource & { limits?: ImageLimits },
   ): Promise<StoredImage> {
     return await this.unlessDisconnected(async () => {
-      const { owner, egress } = this.parts;
+      const { owner, egress } = this.dependencies;
       const bytes = await readInput(source, from, { egress, owner, signal: this.disconnected });
       const header = await readImageHeader(bytes, { ...limits, owner, param: from.param, maxBytes: from.maxBytes });
       const { id: artifactId, sha256 } = await this.store(bytes, from);
@@ -115,9 +115,9 @@ export class MediaInputReader {
       const { param, maxBytes, timeoutMs, contentTypes, maxRedirects } = source;
       const limits = { maxBytes, param };
       if (dataUrls && isDataUrl(url)) return await this.store(decodeInline(url, limits).bytes, limits);
-      const { body } = await this.parts.egress.open({
+      const { body } = await this.dependencies.egress.open({
         url,
-        owner: this.parts.owner,
+        owner: this.dependencies.owner,
         ...limits,
         timeoutMs,
         contentTypes,
@@ -139,7 +139,7 @@ export class MediaInputReader {
         maxBytes,
         signal: this.disconnected,
       } as const;
-      const record = await this.parts.artifacts.put(content, options);
+      const record = await this.dependencies.artifacts.put(content, options);
       this.stored.push(record.id);
       return record;
     });
@@ -148,7 +148,7 @@ export class MediaInputReader {
   /** Copies the input of another model's job. */
   async adopt({ id }: Pick<ArtifactRecord, 'id'>): Promise<ArtifactRecord> {
     return await this.unlessDisconnected(async () => {
-      const copy = await this.parts.artifacts.copy(id, { kind: 'input', lifetimeMs: this.lifetimeMs });
+      const copy = await this.dependencies.artifacts.copy(id, { kind: 'input', lifetimeMs: this.lifetimeMs });
       this.stored.push(copy.id);
       return copy;
     });
@@ -156,7 +156,7 @@ export class MediaInputReader {
 
   /** Provides a stored input as a local file. */
   async withFile<Result>(id: string, use: (path: string) => Promise<Result>): Promise<Result> {
-    return await this.unlessDisconnected(() => this.parts.artifacts.withFile(id, use));
+    return await this.unlessDisconnected(() => this.dependencies.artifacts.withFile(id, use));
   }
 
   /** A job owns the inputs now. */
@@ -166,7 +166,7 @@ export class MediaInputReader {
 
   /** Deletes the inputs that no job owns. */
   async release(): Promise<void> {
-    await discard(this.parts.artifacts, this.stored.splice(0));
+    await discard(this.dependencies.artifacts, this.stored.splice(0));
   }
 
   /** Reports any failure of work that a disconnection aborted as a disconnection. */

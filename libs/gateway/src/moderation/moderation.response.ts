@@ -42,12 +42,12 @@ export class ModerationResponse {
 
 /** Builds a result from the findings of every category that was checked. */
 export function presentModeration(findings: readonly Finding[]): ModerationResult {
-  const each = <Value>(valueOf: (finding: Finding) => Value) =>
+  const ofFindings = <Value>(valueOf: (finding: Finding) => Value) =>
     Object.fromEntries(findings.map((finding) => [finding.category, valueOf(finding)]));
   return {
     flagged: findings.some(({ isFlagged }) => isFlagged),
-    categories: each(({ isFlagged }) => isFlagged),
-    category_scores: each(({ score }) => score),
-    category_applied_input_types: each(({ input }) => [input]),
+    categories: ofFindings(({ isFlagged }) => isFlagged),
+    category_scores: ofFindings(({ score }) => score),
+    category_applied_input_types: ofFindings(({ input }) => [input]),
   };
 }

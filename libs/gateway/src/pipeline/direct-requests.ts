@@ -74,5 +74,5 @@ function priceOf(usd: number): Price {
 function dearest(prices: Readonly<Record<string, number>>): NanoUsd {
   return Object.values(prices)
     .map((usd) => nanosOf(usd))
-    .reduce((most, each) => (each > most ? each : most), 0n);
+    .reduce((most, amount) => (amount > most ? amount : most), 0n);
 }

@@ -67,7 +67,7 @@ export class TeeController {
 
   private choose(model: string, address: string | null): TeeHost {
     const hosts = this.hosts.of(model);
-    const host = hosts.find((each) => address === null || each.address === address);
+    const host = hosts.find((candidate) => address === null || candidate.address === address);
     if (host !== undefined) return host;
     const message =
       hosts.length === 0 ? `No worker attests the model ${model}.` : 'The host with this address is gone.';

@@ -105,7 +105,7 @@ export class PaymentAnswers {
 
   private poorWallet(
     error: PlatformError,
-    parts: { terms: PaymentTerms; origin: string; challenge: SignInChallengeDocument },
+    offer: { terms: PaymentTerms; origin: string; challenge: SignInChallengeDocument },
   ): WalletPaymentRequired {
     const minUsd = displayNanos(this.offers.minNano);
     const balance = error instanceof PoorWallet ? error.balance : null;
@@ -122,16 +122,16 @@ export class PaymentAnswers {
       supportedTokens: ['USDC'],
       supportedChains: this.offers.offers.map(({ terms: { network } }) => chainNames[network] ?? network),
       topUpInstructions: {
-        step1: `POST ${parts.origin}${topUpPath} without a payment: the answer lists what is accepted.`,
+        step1: `POST ${offer.origin}${topUpPath} without a payment: the answer lists what is accepted.`,
         step2: `Sign a payment of ${this.offers.range} for one of the offers.`,
         step3: 'Send the same request again with the payment in PAYMENT-SIGNATURE.',
-        receiverWallet: parts.terms.payTo,
-        tokenAddress: parts.terms.asset,
+        receiverWallet: offer.terms.payTo,
+        tokenAddress: offer.terms.asset,
         tokenDecimals,
-        network: parts.terms.network,
+        network: offer.terms.network,
         minimumAmountUsd: minUsd,
       },
-      siwxChallenge: parts.challenge,
+      siwxChallenge: offer.challenge,
     };
   }
 }

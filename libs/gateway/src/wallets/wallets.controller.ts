@@ -54,8 +54,8 @@ export class WalletsController {
   ): Promise<WalletTransactionsResponse> {
     const { accountId, walletAddress } = ownerOf(address, http);
     const page = {
-      limit: numberFrom(query, { name: 'limit', usual: defaultLimit, minimum: 1, maximum: maxLimit }),
-      offset: numberFrom(query, { name: 'offset', usual: 0, minimum: 0, maximum: maxOffset }),
+      limit: numberFrom(query, { name: 'limit', defaultValue: defaultLimit, minimum: 1, maximum: maxLimit }),
+      offset: numberFrom(query, { name: 'offset', defaultValue: 0, minimum: 0, maximum: maxOffset }),
     };
     return presentTransactions(walletAddress, page, await this.transactions.page(accountId, page));
   }
@@ -79,15 +79,15 @@ function ownerOf(text: string, { caller }: HttpExchange): { accountId: string; w
 
 interface NumberParameter {
   name: string;
-  usual: number;
+  defaultValue: number;
   minimum: number;
   maximum: number;
 }
 
 /** An empty value counts as none, as `offset=` of clients that write null so. */
-function numberFrom(query: unknown, { name, usual, minimum, maximum }: NumberParameter): number {
+function numberFrom(query: unknown, { name, defaultValue, minimum, maximum }: NumberParameter): number {
   const text = queryText(query, name) ?? '';
-  if (text === '') return usual;
+  if (text === '') return defaultValue;
   const value = /^\d{1,9}$/.test(text) ? Number(text) : Number.NaN;
   if (value >= minimum && value <= maximum) return value;
   throw queryFault(name, `${name} must be a whole number from ${minimum} to ${maximum}.`);

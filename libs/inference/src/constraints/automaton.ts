@@ -263,20 +263,20 @@ export class Automaton implements TextAutomaton {
     if (known !== undefined) return known;
     const isNullable = this.grammar.isNullable(node) && (next === null || next.isNullable);
     const [scope, item] = [next?.scope ?? null, next?.item ?? null];
-    const made: Continuation = { id: this.count(), node, next, isNullable, scope, item, clipped: null };
-    if (node.kind === 'mark' && node.mark === 'object') made.scope = made;
-    if (node.kind === 'mark' && node.mark === 'item') made.item = made;
-    this.continuations.set(key, made);
-    return made;
+    const continuation: Continuation = { id: this.count(), node, next, isNullable, scope, item, clipped: null };
+    if (node.kind === 'mark' && node.mark === 'object') continuation.scope = continuation;
+    if (node.kind === 'mark' && node.mark === 'item') continuation.item = continuation;
+    this.continuations.set(key, continuation);
+    return continuation;
   }
 
   private thread(regex: Regex, rest: Continuation | null): Thread {
     const key = regex.id * idRange + (rest === null ? 0 : rest.id + 1);
     const known = this.threads.get(key);
     if (known !== undefined) return known;
-    const made: Thread = { id: this.count(), regex, rest };
-    this.threads.set(key, made);
-    return made;
+    const thread: Thread = { id: this.count(), regex, rest };
+    this.threads.set(key, thread);
+    return thread;
   }
 
   private stateOf({ threads: found, isComplete }: ThreadSet): State {

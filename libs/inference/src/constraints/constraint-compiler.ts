@@ -360,10 +360,10 @@ function refusalOf(error: unknown): ConstraintRefusal | null {
 
 function refusalFor(
   { type, param }: OutputConstraint,
-  { reason, pointer, param: own, subject }: ConstraintRefusal,
+  { reason, pointer, param: ownParam, subject }: ConstraintRefusal,
 ): PlatformError {
   const what = subject ?? (type === 'regex' ? 'pattern' : type === 'grammar' ? 'grammar' : 'schema');
   const isPointer = pointer.startsWith('/');
   const place = pointer === '' ? '' : ` at ${isPointer ? '#' : ''}${pointer}`;
-  return new PlatformError('INVALID_REQUEST', `The ${what} is not supported${place}: ${reason}.`, own ?? param);
+  return new PlatformError('INVALID_REQUEST', `The ${what} is not supported${place}: ${reason}.`, ownParam ?? param);
 }

@@ -104,7 +104,7 @@ class LarkParser extends GrammarReader {
     const [found, only = '', alias, several] = this.match(importAt) ?? [];
     if (found === undefined) throw this.refusal('%import is supported for terminals of `common` only');
     const { line } = this;
-    for (const name of several === undefined ? [only] : several.split(',').map((each) => each.trim())) {
+    for (const name of several === undefined ? [only] : several.split(',').map((part) => part.trim())) {
       const pattern = commonTerminals.get(name);
       if (pattern === undefined) throw this.refusal(`common.${name} is not supported`);
       this.add({ name: alias ?? name, line, body: { kind: 'pattern', pattern, line } });

@@ -57,13 +57,13 @@ export class ReasoningTokens {
     const known = this.starts.get(key);
     if (known !== undefined) return known;
     const rest = delimiter.subarray(position);
-    const made = this.bitsOf((id) => {
+    const bits = this.bitsOf((id) => {
       const bytes = this.bytesOf(id);
       const shared = Math.min(bytes.length, rest.length);
       return shared > 0 && Buffer.compare(bytes.subarray(0, shared), rest.subarray(0, shared)) === 0;
     });
-    this.starts.set(key, made);
-    return made;
+    this.starts.set(key, bits);
+    return bits;
   }
 
   /**
@@ -73,9 +73,9 @@ export class ReasoningTokens {
   inside(matched: number): Uint32Array {
     const known = this.insides.get(matched);
     if (known !== undefined) return known;
-    const made = this.bitsOf((id) => !this.options.endings.has(id) && this.staysWhole(this.bytesOf(id), matched));
-    this.insides.set(matched, made);
-    return made;
+    const bits = this.bitsOf((id) => !this.options.endings.has(id) && this.staysWhole(this.bytesOf(id), matched));
+    this.insides.set(matched, bits);
+    return bits;
   }
 
   /** Tokens of at most `length` bytes of white space and nothing else. */

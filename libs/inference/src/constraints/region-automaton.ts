@@ -176,15 +176,15 @@ export class RegionAutomaton implements TextAutomaton {
     if (known !== undefined) return known;
     const region = this.regions[index];
     if (region === undefined) throw new PlatformError('INFERENCE_FAILED', 'A region of the output leads nowhere.');
-    const made =
+    const start =
       region.type === 'free'
         ? this.free(index, [], true)
         : this.bound(
             index,
             region.branches.map(({ automaton }, branch) => ({ branch, state: automaton.start })),
           );
-    this.starts[index] = made;
-    return made;
+    this.starts[index] = start;
+    return start;
   }
 
   /** One byte on in a free region. Of exits that end together, the first one counts. */
@@ -234,8 +234,8 @@ export class RegionAutomaton implements TextAutomaton {
   private free(region: number, begun: readonly BegunExit[], isAtStart: boolean): RegionState {
     const key = `${region}${isAtStart ? '^' : '-'}${begun.map(({ exit, length }) => `${exit}:${length}`).join()}`;
     return this.intern(key, () => {
-      const made = this.regions[region];
-      const mayEnd = made?.type === 'free' && made.mayEnd;
+      const current = this.regions[region];
+      const mayEnd = current?.type === 'free' && current.mayEnd;
       return { region, live: [], begun, isAtStart, isComplete: mayEnd, isFree: true };
     });
   }

@@ -61,10 +61,10 @@ export class MaskCache {
     const key = this.keyOf(automaton, state);
     const work = this.pending.get(key) ?? new MaskWork(this.trie, automaton, key);
     this.pending.delete(key);
-    const made = work.advance();
-    if (made === null) this.keepPending(key, work);
-    else this.keep(key, made);
-    return made;
+    const mask = work.advance();
+    if (mask === null) this.keepPending(key, work);
+    else this.keep(key, mask);
+    return mask;
   }
 
   /** Tokens are shorter than this limit, so both states offer the same ones. */
@@ -78,9 +78,9 @@ export class MaskCache {
     if (oldest !== undefined && this.pending.size > maxPending) this.pending.delete(oldest);
   }
 
-  private keep(key: TextState, made: KnownMask): void {
-    this.known.set(key, made);
-    this.bytes += bytesOf(made);
+  private keep(key: TextState, mask: KnownMask): void {
+    this.known.set(key, mask);
+    this.bytes += bytesOf(mask);
     this.shrink();
     this.checkGrowth();
   }
@@ -199,8 +199,8 @@ export class TokenMatcher implements TokenConstraint {
   private mask(): KnownMask {
     if (this.known !== null) return this.known;
     for (;;) {
-      const made = this.slice(this.budget.maxMs);
-      if (made !== null) return made;
+      const mask = this.slice(this.budget.maxMs);
+      if (mask !== null) return mask;
     }
   }
 

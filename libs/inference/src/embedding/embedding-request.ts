@@ -32,8 +32,8 @@ export class EmbeddingRequest extends RowRequest<EmbeddingRow> {
   /** Throws `TOO_MANY_TOKENS` for a text that is too long, `INVALID_REQUEST` for token ids of another tokenizer. */
   protected readRow(index: number): EmbeddingRow {
     const { input, reader, count } = this;
-    const given = input.tokenIds?.[index];
-    const encoded = given === undefined ? reader.tokenize(input.texts[index] ?? '') : reader.readIds(given);
+    const tokenIds = input.tokenIds?.[index];
+    const encoded = tokenIds === undefined ? reader.tokenize(input.texts[index] ?? '') : reader.readIds(tokenIds);
     if (encoded === null) throw foreignIds(index, count);
     if ('tooLong' in encoded) throw tooLong(index, count, { tokens: encoded.tooLong, maxTokens: reader.maxTokens });
     const { ids } = encoded;

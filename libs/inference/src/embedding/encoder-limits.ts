@@ -36,8 +36,9 @@ export function batchLimits(
   { provider, isMixing }: { provider: string; isMixing: boolean },
 ): BatchLimits {
   const kind = provider === 'cpu' ? 'cpu' : 'device';
-  const usual = kind === 'cpu' ? Math.min(batchTokens.cpu, batchTokens.thread * intraOpThreads) : batchTokens.device;
-  const { batchTokens: tokens = usual } = familyOptions;
+  const defaultTokens =
+    kind === 'cpu' ? Math.min(batchTokens.cpu, batchTokens.thread * intraOpThreads) : batchTokens.device;
+  const { batchTokens: tokens = defaultTokens } = familyOptions;
   if (typeof tokens !== 'number' || !Number.isInteger(tokens) || tokens < 1) {
     throw new PlatformError('INVALID_MANIFEST', 'familyOptions.batchTokens must be a whole number.');
   }

@@ -124,16 +124,16 @@ export class RowEngine<Row extends BatchRow, Request extends RowRequest<Row>> im
 
   private async run(rows: Row[]): Promise<void> {
     const owners = this.ownersOf(rows);
-    for (const { request, own } of owners) request.inBatch = own.length;
+    for (const { request, ownedRows } of owners) request.inBatch = ownedRows.length;
     const startedAt = performance.now();
     try {
       const values = await this.options.encode(rows);
       this.count(startedAt);
       const byRow = new Map(rows.map((row, index) => [row, values[index] ?? new Float32Array()]));
-      for (const { request, own } of owners) {
+      for (const { request, ownedRows } of owners) {
         this.deliver(
           request,
-          own.map((row) => ({ row, values: byRow.get(row) ?? new Float32Array() })),
+          ownedRows.map((row) => ({ row, values: byRow.get(row) ?? new Float32Array() })),
         );
       }
     } catch (error) {
@@ -142,11 +142,11 @@ export class RowEngine<Row extends BatchRow, Request extends RowRequest<Row>> im
     }
   }
 
-  private ownersOf(rows: readonly Row[]): { request: Request; own: Row[] }[] {
+  private ownersOf(rows: readonly Row[]): { request: Request; ownedRows: Row[] }[] {
     const ids = [...new Set(rows.map(({ owner }) => owner))];
     return ids.flatMap((id) => {
       const request = this.requests.get(id);
-      return request === undefined ? [] : [{ request, own: rows.filter(({ owner }) => owner === id) }];
+      return request === undefined ? [] : [{ request, ownedRows: rows.filter(({ owner }) => owner === id) }];
     });
   }
 

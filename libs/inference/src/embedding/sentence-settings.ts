@@ -52,9 +52,9 @@ export async function readSentenceSettings({
   return { pooling, normalize, needsWholeGraph };
 }
 
-function optionalPooling(given: string | number | boolean | undefined): Pooling | null {
-  if (given === undefined) return null;
-  const found = poolings.find((pooling) => pooling === given);
+function optionalPooling(value: string | number | boolean | undefined): Pooling | null {
+  if (value === undefined) return null;
+  const found = poolings.find((pooling) => pooling === value);
   if (found === undefined) throw badOption('pooling', `must be one of ${poolings.join(', ')}`);
   return found;
 }

@@ -171,9 +171,9 @@ export class ModelHost {
     (events: [id: string, event: EngineEvent][]) => {
       const { ownRun } = this;
       if (ownRun === null) return this.passOn(events);
-      const own = events.flatMap(([id, event]) => (id === ownRunId ? [event] : []));
-      ownRun.events.push(...own);
-      if (own.some(isLast)) ownRun.end();
+      const ofRun = events.flatMap(([id, event]) => (id === ownRunId ? [event] : []));
+      ownRun.events.push(...ofRun);
+      if (ofRun.some(isLast)) ownRun.end();
     },
     { delivered: () => this.channel.sent() },
   );

@@ -18,12 +18,12 @@ const msPerTick = 10;
 /** Reads the activity of a process from `/proc`; null where there is no such process or no `/proc`. */
 export function readProcessActivity(pid: number): ProcessActivity | null {
   try {
-    const own = readStat(`/proc/${pid}/stat`);
+    const stat = readStat(`/proc/${pid}/stat`);
     const threads = readdirSync(`/proc/${pid}/task`).map((thread) => readThread(`/proc/${pid}/task/${thread}`));
     return {
-      cpuMs: own.cpuMs,
+      cpuMs: stat.cpuMs,
       waitedMs: threads.reduce((sum, { waitedMs }) => sum + waitedMs, 0),
-      pageReads: own.pageReads,
+      pageReads: stat.pageReads,
       isRunnable: threads.some(({ state }) => state === 'R'),
     };
   } catch {

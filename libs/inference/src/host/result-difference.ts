@@ -102,7 +102,7 @@ function numbersOf(value: unknown): ArrayLike<number> | null {
   if (typeof value === 'number') return [value];
   if (value instanceof BigInt64Array) return Array.from(value, Number);
   if (ArrayBuffer.isView(value) && 'length' in value) return value as unknown as ArrayLike<number>;
-  return Array.isArray(value) && value.length > 0 && value.every((each) => typeof each === 'number') ? value : null;
+  return Array.isArray(value) && value.length > 0 && value.every((item) => typeof item === 'number') ? value : null;
 }
 
 function holdsNumbers(value: unknown): boolean {

@@ -50,5 +50,9 @@ export function resultOf(events: readonly EngineEvent[]): TrialResult {
 }
 
 function trialToken({ token, logprob, topLogprobs }: GeneratedTokenLogprob): TrialToken {
-  return { token, logprob, top: Object.fromEntries(topLogprobs.map((each) => [each.token, each.logprob])) };
+  return {
+    token,
+    logprob,
+    top: Object.fromEntries(topLogprobs.map((alternative) => [alternative.token, alternative.logprob])),
+  };
 }

@@ -34,10 +34,10 @@ export function restFromLogSumExp(rest: {
   if (rest.temperature === 1) return { low, high };
   const distance = rest.last - rest.best;
   const factor = Math.exp(distance * (1 / rest.temperature - 1));
-  const each = rest.others * Math.exp(distance / rest.temperature);
-  if (rest.temperature < 1) return { low: 0, high: Math.min(each, high * factor) };
+  const share = rest.others * Math.exp(distance / rest.temperature);
+  if (rest.temperature < 1) return { low: 0, high: Math.min(share, high * factor) };
   const jensen = rest.others * (high / rest.others) ** (1 / rest.temperature);
-  return { low: low * factor, high: Math.min(each, jensen) };
+  return { low: low * factor, high: Math.min(share, jensen) };
 }
 
 /** Returns the sum of the weights of all logits. */

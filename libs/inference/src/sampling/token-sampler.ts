@@ -86,31 +86,31 @@ export class TokenSampler {
   }
 
   /** Estimates the probability, 0 to 1, that the next token needs all logits, given what the graph returns. */
-  fullChance(given: GivenLogits): number {
+  fullChance(logits: GivenLogits): number {
     const allowed = this.knownAllowed();
-    if (this.fewAmong(allowed, given) !== null) return 0;
-    if (given.topSize === 0 || this.changesLogits || this.temperatureRange) return 1;
+    if (this.fewAmong(allowed, logits) !== null) return 0;
+    if (logits.topSize === 0 || this.changesLogits || this.temperatureRange) return 1;
     if (allowed !== null) {
       const { greedy, drawn } = allowed.history ?? this.ownHistory;
       if (this.isGreedy) return greedy;
-      return given.hasLogSumExp ? drawn : 1;
+      return logits.hasLogSumExp ? drawn : 1;
     }
     if (this.isGreedy) return 0;
     const { topK } = this.settings;
-    if (topK > 0) return topK <= given.topSize ? 0 : 1;
-    return given.hasLogSumExp ? this.missRate : 1;
+    if (topK > 0) return topK <= logits.topSize ? 0 : 1;
+    return logits.hasLogSumExp ? this.missRate : 1;
   }
 
   /** Whether the log-probabilities of the next token and of `alternatives` others need all logits. */
-  scoresNeedAll(given: GivenLogits, alternatives: number): boolean {
+  scoresNeedAll(logits: GivenLogits, alternatives: number): boolean {
     const allowed = this.knownAllowed();
-    if (allowed !== null) return this.fewAmong(allowed, given) === null;
-    return !given.hasLogSumExp || alternatives > given.topSize;
+    if (allowed !== null) return this.fewAmong(allowed, logits) === null;
+    return !logits.hasLogSumExp || alternatives > logits.topSize;
   }
 
   /** Returns the tokens whose logits decide the next one; none if it needs none or others. */
-  wantedIds(given: GivenLogits): readonly number[] {
-    const few = this.fewAmong(this.knownAllowed(), given);
+  wantedIds(logits: GivenLogits): readonly number[] {
+    const few = this.fewAmong(this.knownAllowed(), logits);
     return few === null || few.length === 1 ? noIds : few;
   }
 
@@ -161,8 +161,8 @@ export class TokenSampler {
     }
   }
 
-  private fewAmong(allowed: AllowedTokens | null, given: GivenLogits): readonly number[] | null {
-    const { givesWanted = false, vocabularySize = Infinity } = given;
+  private fewAmong(allowed: AllowedTokens | null, logits: GivenLogits): readonly number[] | null {
+    const { givesWanted = false, vocabularySize = Infinity } = logits;
     if (allowed === null || !givesWanted || this.temperatureRange) return null;
     const few = candidatesOf(allowed);
     return few?.every((id) => id < vocabularySize) === true ? few : null;
@@ -237,20 +237,20 @@ export class TokenSampler {
     return this.settle(this.drawAllowed(batch, row, { all, best, allowed }));
   }
 
-  private drawAllowed(batch: LogitsBatch, row: number, given: AllowedCandidates): number {
-    const { best } = given;
+  private drawAllowed(batch: LogitsBatch, row: number, candidates: AllowedCandidates): number {
+    const { best } = candidates;
     const { topK } = this.settings;
-    if (best.count === 0) return this.learn(given, 1, undecided);
-    if (this.isGreedy) return this.learn(given, 0, best.ids[0] ?? undecided);
+    if (best.count === 0) return this.learn(candidates, 1, undecided);
+    if (this.isGreedy) return this.learn(candidates, 0, best.ids[0] ?? undecided);
     const unit = (this.pendingUnit ??= this.random.nextUnit());
     const isCutByCount = topK > 0 && topK <= best.count;
-    const loose = isCutByCount ? noRest : this.restUnknown(batch, row, given);
-    if (loose === null || !Number.isFinite(loose.high)) return this.learn(given, 1, undecided);
-    const rest = isCutByCount ? noRest : this.restAllowed(batch, row, given, loose);
+    const loose = isCutByCount ? noRest : this.restUnknown(batch, row, candidates);
+    if (loose === null || !Number.isFinite(loose.high)) return this.learn(candidates, 1, undecided);
+    const rest = isCutByCount ? noRest : this.restAllowed(batch, row, candidates, loose);
     const position = drawFromBest(best, rest, this.settings, unit);
     // What the bounds without all logits leave open, since the next step may come without them.
     const chance = this.estimateMiss(best, loose.high, position);
-    return this.learn(given, chance, position === undecided ? undecided : (best.ids[position] ?? undecided));
+    return this.learn(candidates, chance, position === undecided ? undecided : (best.ids[position] ?? undecided));
   }
 
   private learn({ allowed }: AllowedCandidates, chance: number, token: number): number {

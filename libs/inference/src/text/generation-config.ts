@@ -56,8 +56,8 @@ export function generationConfigOf(
 
 /** Merges the request's settings over the model's defaults; absent or undefined members take the default. */
 export function mergeSampling(defaults: SamplingOptions, requested: SamplingOptions): SamplingOptions {
-  const given = Object.entries(requested).filter(([, value]) => value !== undefined && value !== null);
-  return { ...defaults, ...Object.fromEntries(given) };
+  const overrides = Object.entries(requested).filter(([, value]) => value !== undefined && value !== null);
+  return { ...defaults, ...Object.fromEntries(overrides) };
 }
 
 function idsOf(ids: number | number[] | null | undefined): number[] {

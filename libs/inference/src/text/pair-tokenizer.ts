@@ -124,9 +124,9 @@ function readForm(tokenizer: Tokenizer): PairForm {
   const [first, second] = ['a', 'b'] as const;
   const { ids, token_type_ids: types } = tokenizer.encode(first, { text_pair: second, return_token_type_ids: true });
   const plain = (text: string): number[] => tokenizer.encode(text, { add_special_tokens: false }).ids;
-  const [own, other] = [plain(first), plain(second)];
-  const start = indexOfRun(ids, own, 0);
-  const next = indexOfRun(ids, other, start + own.length + 1);
+  const [ofFirst, other] = [plain(first), plain(second)];
+  const start = indexOfRun(ids, ofFirst, 0);
+  const next = indexOfRun(ids, other, start + ofFirst.length + 1);
   if (start < 0 || next < 0) {
     throw new PlatformError('INVALID_MODEL', 'The tokenizer of this model does not keep two texts apart.');
   }
@@ -134,7 +134,7 @@ function readForm(tokenizer: Tokenizer): PairForm {
   return {
     before: part(0, start),
     first: types[start] ?? 0,
-    between: part(start + own.length, next),
+    between: part(start + ofFirst.length, next),
     second: types[next] ?? 0,
     behind: part(next + other.length, ids.length),
   };

@@ -66,9 +66,9 @@ export class SentenceTokenizer {
     const hasSpecial = this.encodeAll('').length > 0;
     if (!hasSpecial || ids.some((id) => this.tokenizer.id_to_token(id) === undefined)) return null;
     const text = this.tokenizer.decode([...ids], { skip_special_tokens: true, clean_up_tokenization_spaces: false });
-    const own = this.encodeAll(text);
-    const isOwn = own.length === ids.length && own.every((id, index) => id === ids[index]);
-    return isOwn ? { ids: Int32Array.from(own) } : null;
+    const encoded = this.encodeAll(text);
+    const isOwn = encoded.length === ids.length && encoded.every((id, index) => id === ids[index]);
+    return isOwn ? { ids: Int32Array.from(encoded) } : null;
   }
 
   private encodeAll(text: string): number[] {

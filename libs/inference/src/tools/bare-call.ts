@@ -31,10 +31,10 @@ function spellings(name: string, key: string): [usual: string, ...others: string
 /** The entries to `bareCalls` of these tools. */
 export function bareEntries(tools: readonly ToolDefinition[], key: string): BareEntry[] {
   return tools.flatMap(({ name }) => {
-    const [usual, ...others] = spellings(name, key);
-    return [usual, ...others].flatMap((text): BareEntry[] => [
-      { text, atStart: true, entered: usual, name, isFenced: false },
-      ...fences.map((begin) => ({ text: begin + text, entered: jsonFence + usual, name, isFenced: true })),
+    const [preferred, ...others] = spellings(name, key);
+    return [preferred, ...others].flatMap((text): BareEntry[] => [
+      { text, atStart: true, entered: preferred, name, isFenced: false },
+      ...fences.map((begin) => ({ text: begin + text, entered: jsonFence + preferred, name, isFenced: true })),
     ]);
   });
 }
@@ -42,8 +42,8 @@ export function bareEntries(tools: readonly ToolDefinition[], key: string): Bare
 /** The texts of bare calls, from their beginning. Further calls follow on lines of their own. */
 export function bareCalls(tools: readonly ToolDefinition[], key: string, isParallel: boolean): TextPart {
   const one = (tool: ToolDefinition) => {
-    const [usual] = spellings(tool.name, key);
-    return sequence(literal(`${usual}:`), space, argumentsOf(tool), space, literal('}'));
+    const [preferred] = spellings(tool.name, key);
+    return sequence(literal(`${preferred}:`), space, argumentsOf(tool), space, literal('}'));
   };
   const calls = callList(choice(tools.map(one)), literal('\n'), isParallel);
   return choice([calls, sequence(literal(jsonFence), calls, literal(`\n${fence}`))]);

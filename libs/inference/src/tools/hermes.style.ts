@@ -36,9 +36,9 @@ export const hermesStyle: ToolStyle = {
 };
 
 function* readCalls(text: CallText, tools: readonly ToolDefinition[]): Reading {
-  const bare = text.hasBareCalls ? bareEntries(tools, key) : [];
-  const first = yield* text.opening([{ text: open }, ...bare]);
-  const entry = bare[first - 1];
+  const entries = text.hasBareCalls ? bareEntries(tools, key) : [];
+  const first = yield* text.opening([{ text: open }, ...entries]);
+  const entry = entries[first - 1];
   if (entry !== undefined) return yield* readBareCalls(text, entry, key);
   for (let found = first; found >= 0; found = yield* text.opening([{ text: open }])) {
     if (!(yield* text.skip('{')) || !(yield* readJsonCall(text, key)) || !(yield* text.skip(close))) return;

@@ -24,9 +24,9 @@ export const llamaJsonStyle: ToolStyle = {
     { text: tag, isRare: true, calls: sequence(space, literal(start), jsonCall(tools, key, ': "')) },
   ],
   *read(text, tools) {
-    const bare = bareEntries(tools, key);
-    const found = yield* text.opening([{ text: tag }, ...bare]);
-    const entry = bare[found - 1];
+    const entries = bareEntries(tools, key);
+    const found = yield* text.opening([{ text: tag }, ...entries]);
+    const entry = entries[found - 1];
     if (entry !== undefined) return yield* readBareCalls(text, entry, key);
     if (found === 0 && (yield* text.skip(start))) yield* readJsonCall(text, key, true);
   },

@@ -35,8 +35,8 @@ export function listArguments(tool: ToolDefinition): ToolArgument[] {
   return Object.entries(properties).map(([name, property]) => {
     const isElsewhere = hasOtherReference(property);
     if (isElsewhere && isStrict) throw refused(`#/properties/${name}: only references to $defs are followed`, param);
-    const own = isElsewhere ? {} : property;
-    const shared = isRecord(own) ? { $defs, definitions, ...own } : own;
+    const inlined = isElsewhere ? {} : property;
+    const shared = isRecord(inlined) ? { $defs, definitions, ...inlined } : inlined;
     return {
       name,
       isRequired: required.has(name),

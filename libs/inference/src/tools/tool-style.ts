@@ -106,8 +106,8 @@ function enteredCalls({ text, calls, entries, otherCalls }: CallOpening): TextPa
 }
 
 function callAtOnce(openings: readonly CallOpening[], other: TextPart | null): OutputRegion {
-  const usual = openings.filter(({ isRare = false }) => !isRare);
-  const calls = sequence(leading, choice(usual.map(({ text, calls: behind }) => sequence(literal(text), behind))));
+  const common = openings.filter(({ isRare = false }) => !isRare);
+  const calls = sequence(leading, choice(common.map(({ text, calls: behind }) => sequence(literal(text), behind))));
   const branches = [{ text: calls, next: null }];
   return { type: 'bound', branches: other === null ? branches : [...branches, { text: other, next: null }] };
 }

@@ -92,9 +92,9 @@ export class IdempotencyService implements AdmissionStep {
     const callers = admissions.map(({ job }) => callerRequestId(job.requestId));
     const claims = [...new Set(callers)].flatMap((requestId) => this.claims.get(requestId)?.request ?? []);
     const admitted = claims.length === 0 ? null : await this.repository.admit(transaction, claims);
-    const asked = new Set(claims.map(({ requestId }) => requestId));
+    const claimed = new Set(claims.map(({ requestId }) => requestId));
     return callers.map((requestId) => {
-      const holds = asked.has(requestId) ? admitted?.has(requestId) === true : !this.ended.has(requestId);
+      const holds = claimed.has(requestId) ? admitted?.has(requestId) === true : !this.ended.has(requestId);
       return holds ? null : overtaken();
     });
   }

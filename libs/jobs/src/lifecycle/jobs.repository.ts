@@ -121,7 +121,7 @@ export class JobsRepository {
    * locked in one order, so that two groups never wait for each other.
    */
   async close(closings: readonly JobClosing[], transaction: JobTransaction): Promise<(ClosedJob | null)[]> {
-    const given = closings.map(({ usage, ...closing }) => ({
+    const records = closings.map(({ usage, ...closing }) => ({
       requestId: closing.requestId,
       attempt: closing.attempt,
       state: closing.state,
@@ -133,7 +133,7 @@ export class JobsRepository {
     }));
     const rows = await transaction.$queryRaw<ClosedRow[]>`
       WITH given AS MATERIALIZED (
-        SELECT * FROM jsonb_to_recordset(${JSON.stringify(given)}::jsonb)
+        SELECT * FROM jsonb_to_recordset(${JSON.stringify(records)}::jsonb)
           AS g("requestId" text, attempt int, state job_state, "errorCode" text, "executionMs" int, "firstTokenMs" int,
                worker text, "promptTokens" int, "cachedTokens" int, "completionTokens" int, "reasoningTokens" int,
                units jsonb)

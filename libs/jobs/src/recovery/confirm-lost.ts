@@ -25,6 +25,6 @@ export async function confirmLost(look: () => Promise<OpenJob[]>, options: Confi
     isSure = found.length === 0 && !asksAlways ? true : await resultBacklog();
     return isSure ? found : [];
   } finally {
-    if (!isSure) for (const each of suspects) each.forget();
+    if (!isSure) for (const suspect of suspects) suspect.forget();
   }
 }

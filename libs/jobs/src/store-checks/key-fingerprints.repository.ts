@@ -32,7 +32,7 @@ export class KeyFingerprintsRepository {
     const [noted] = await this.queries.$queryRaw<{ fingerprint: Uint8Array }[]>`
       SELECT fingerprint FROM key_fingerprints WHERE name = ${name}`;
     if (noted === undefined) return [];
-    if ([first, ...others].some((own) => own.equals(Buffer.from(noted.fingerprint)))) return [];
+    if ([first, ...others].some((fingerprint) => fingerprint.equals(Buffer.from(noted.fingerprint)))) return [];
     const text =
       `${name} of this process is not the key of the others: give all of them the same, or, if it was changed ` +
       `everywhere at once, run DELETE FROM key_fingerprints WHERE name = '${name}' and restart them.`;

@@ -147,29 +147,29 @@ export class MediaTools {
 }
 
 async function look({ ffmpeg, bundled }: { ffmpeg: string; bundled?: MediaProgram | null }): Promise<Look> {
-  const [system, own] = await Promise.all([
+  const [system, shipped] = await Promise.all([
     found(SystemFfmpeg.find(ffmpeg)),
     bundled === null ? { engine: null, reason: 'none' } : found(BundledFfmpeg.find(bundled)),
   ]);
-  const engine = preferred({ system: system.engine, own: own.engine, isNamed: ffmpeg !== defaultName });
+  const engine = preferred({ system: system.engine, shipped: shipped.engine, isNamed: ffmpeg !== defaultName });
   const missing =
     engine === null
       ? `There is no ffmpeg: ${ffmpeg} cannot be used (${system.reason}), and the bundled one does not run here ` +
-        `(${own.reason}). Routes that need it answer 503. On Debian and Ubuntu: apt-get install -y ffmpeg`
+        `(${shipped.reason}). Routes that need it answer 503. On Debian and Ubuntu: apt-get install -y ffmpeg`
       : null;
   return { engine, missing, atMs: performance.now() };
 }
 
 interface Candidates {
   system: MediaEngine | null;
-  own: MediaEngine | null;
+  shipped: MediaEngine | null;
   /** True if the operator named the system's program. */
   isNamed: boolean;
 }
 
-function preferred({ system, own, isNamed }: Candidates): MediaEngine | null {
-  if (system === null || own === null) return system ?? own;
-  return isNamed || isNewer(system, own) ? system : own;
+function preferred({ system, shipped, isNamed }: Candidates): MediaEngine | null {
+  if (system === null || shipped === null) return system ?? shipped;
+  return isNamed || isNewer(system, shipped) ? system : shipped;
 }
 
 async function found(looked: Promise<MediaEngine>): Promise<{ engine: MediaEngine | null; reason: string }> {

@@ -26,8 +26,8 @@ export class ModelsController {
   @Access('public')
   @ApiRoute(documents.list)
   @ApiQuery({ name: 'type', required: false, schema: filterQuery, description: 'Kind of models; default: text.' })
-  async list(@Query('type') given?: unknown): Promise<ModelListResponse> {
-    const type = choose(given, modelFilters);
+  async list(@Query('type') filter?: unknown): Promise<ModelListResponse> {
+    const type = choose(filter, modelFilters);
     return { object: 'list', type, data: await this.registry.list(type) };
   }
 
@@ -35,8 +35,8 @@ export class ModelsController {
   @Access('public')
   @ApiRoute(documents.traits)
   @ApiQuery({ name: 'type', required: false, schema: typeQuery })
-  async traits(@Query('type') given?: unknown): Promise<ModelNamesResponse> {
-    const type = choose<ModelType>(given, modelTypes);
+  async traits(@Query('type') filter?: unknown): Promise<ModelNamesResponse> {
+    const type = choose<ModelType>(filter, modelTypes);
     return { object: 'list', type, data: await this.registry.names('trait', type) };
   }
 
@@ -44,8 +44,8 @@ export class ModelsController {
   @Access('public')
   @ApiRoute(documents.compatibilityMapping)
   @ApiQuery({ name: 'type', required: false, schema: typeQuery })
-  async compatibilityMapping(@Query('type') given?: unknown): Promise<ModelNamesResponse> {
-    const type = choose<ModelType>(given, modelTypes);
+  async compatibilityMapping(@Query('type') filter?: unknown): Promise<ModelNamesResponse> {
+    const type = choose<ModelType>(filter, modelTypes);
     return { object: 'list', type, data: await this.registry.names('alias', type) };
   }
 
@@ -67,9 +67,9 @@ export class ModelsController {
 }
 
 /** Returns the type filter: `text` without one. Rejects a repeated or unknown value. */
-function choose<Filter extends string>(given: unknown, allowed: readonly Filter[]): Filter {
-  const value = given ?? 'text';
-  const chosen = allowed.find((each) => each === value);
+function choose<Filter extends string>(filter: unknown, allowed: readonly Filter[]): Filter {
+  const value = filter ?? 'text';
+  const chosen = allowed.find((candidate) => candidate === value);
   if (chosen !== undefined) return chosen;
   const message = `type must be one of: ${allowed.join(', ')}`;
   throw new PlatformError('INVALID_REQUEST', message, 'type', {

@@ -183,11 +183,11 @@ function problemsOfMirrors({ files, mirrors = [] }: ManifestSource, path: string
     !isPinned && { path: `${path}.files`, message: 'must give each file its sha256, because the source has mirrors' },
     ...mirrors.flatMap(({ sources, concat = [] }, index) => {
       const at = `${path}.mirrors[${index}]`;
-      const made = new Set([
+      const fetched = new Set([
         ...concat.map(({ as }) => as),
         ...sources.flatMap((mirror) => mirror.files.map(nameOfFile)),
       ]);
-      const missing = files.map(nameOfFile).filter((name) => !made.has(name));
+      const missing = files.map(nameOfFile).filter((name) => !fetched.has(name));
       return [
         ...sources.flatMap((mirror, place) => problemsOfSource(mirror, `${at}.sources[${place}]`)),
         missing.length > 0 && { path: at, message: `must hold the same files; ${missing.join(', ')} is missing` },

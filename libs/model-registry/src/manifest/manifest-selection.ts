@@ -35,7 +35,7 @@ function unknownName(manifests: readonly ModelManifest[], name: string): Platfor
   const sets = new Set(manifests.flatMap((manifest) => manifest.sets ?? []));
   const known = [...sets, ...manifests.map(({ id }) => id)];
   // Part of a name is what people type of a long one.
-  const parts = known.filter((each) => name.length > 2 && each.includes(name));
+  const parts = known.filter((candidate) => name.length > 2 && candidate.includes(name));
   const meant = [...new Set([...nearestNames(name, known), ...parts])].slice(0, maxSuggestions);
   const hint = meant.length === 0 ? '' : ` Did you mean ${meant.join(' or ')}?`;
   const message = `No model or set is called "${name}".${hint} There are: ${known.join(', ')}.`;

@@ -48,14 +48,14 @@ const defaultTier = '1K';
 function imageGaps({ constraints = {}, pricing = {} }: Shapes): ManifestProblem[] {
   if (pricing.generation !== undefined) return [];
   const { resolutions = [], defaultResolution } = constraints;
-  const asked = new Set([...resolutions, ...(defaultResolution === undefined ? [] : [defaultResolution])]);
-  if (asked.size === 0) asked.add(defaultTier);
+  const tiers = new Set([...resolutions, ...(defaultResolution === undefined ? [] : [defaultResolution])]);
+  if (tiers.size === 0) tiers.add(defaultTier);
   const isPriced = (resolution: string): boolean => {
     if (pricing.resolutions?.[resolution]) return true;
     const grid = pricing.quality?.[resolution];
     return constraints.qualities !== undefined && qualities.every((quality) => grid?.[quality]);
   };
-  const unpriced = [...asked].filter((resolution) => !isPriced(resolution));
+  const unpriced = [...tiers].filter((resolution) => !isPriced(resolution));
   return missing('pricing.resolutions', unpriced, 'or pricing.generation');
 }
 

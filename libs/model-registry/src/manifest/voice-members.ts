@@ -18,8 +18,8 @@ export function offeredFormats<Format extends string>(
   known: readonly [Format, ...Format[]],
 ): { formats: readonly Format[]; defaultFormat: Format } {
   const formats = known.filter((format) => members.supported_formats?.includes(format) ?? true);
-  const usual = formats.find((format) => format === members.default_format);
-  return { formats, defaultFormat: usual ?? formats[0] ?? known[0] };
+  const declared = formats.find((format) => format === members.default_format);
+  return { formats, defaultFormat: declared ?? formats[0] ?? known[0] };
 }
 
 /**
@@ -29,9 +29,9 @@ export function offeredFormats<Format extends string>(
 export function withMadeFormats(manifest: ModelManifest, canMake: (format: string) => boolean): ModelManifest {
   const members = manifest.kindMembers as Partial<SpeechMembersSchema> | undefined;
   if (members?.supported_formats === undefined) return manifest;
-  const made = members.supported_formats.filter(canMake);
-  if (made.length === members.supported_formats.length) return manifest;
-  const usual = members.default_format !== undefined && made.includes(members.default_format);
-  const defaultFormat = usual ? members.default_format : made[0];
-  return { ...manifest, kindMembers: { ...members, supported_formats: made, default_format: defaultFormat } };
+  const possible = members.supported_formats.filter(canMake);
+  if (possible.length === members.supported_formats.length) return manifest;
+  const isKept = members.default_format !== undefined && possible.includes(members.default_format);
+  const defaultFormat = isKept ? members.default_format : possible[0];
+  return { ...manifest, kindMembers: { ...members, supported_formats: possible, default_format: defaultFormat } };
 }

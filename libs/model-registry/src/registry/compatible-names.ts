@@ -31,7 +31,7 @@ export class CompatibleNames {
         continue;
       }
       const [, name = '', kind] = /^([^=\s]{1,128})=(\w+)$/.exec(entry) ?? [];
-      const type = modelTypes.find((each) => each === kind);
+      const type = modelTypes.find((candidate) => candidate === kind);
       if (type === undefined) {
         const message = `${entry} is no name with one of the kinds ${modelTypes.join(', ')}, such as gpt-4o=text.`;
         throw new PlatformError('INVALID_REQUEST', `SLUICE_COMPATIBLE_NAMES: ${message}`);

@@ -143,7 +143,7 @@ class AdapterInserter {
     const { name, inputs, outputs, input, output } = site;
     const found = this.adapters.map(({ matrices }) => matrices.get(name));
     const ranks = found.map((matrices) => matrices?.rank ?? 0);
-    const rank = ranks.reduce((sum, each) => sum + each, 0);
+    const rank = ranks.reduce((sum, one) => sum + one, 0);
     if (rank === 0) return null;
     const a = `adapter.${name}.a`;
     const b = `adapter.${name}.b`;
@@ -165,12 +165,12 @@ class AdapterInserter {
     if (known !== undefined) return known;
     const mask = `adapter.mask.${this.masks.size}`;
     this.masks.set(key, mask);
-    const rank = ranks.reduce((sum, each) => sum + each, 0);
+    const rank = ranks.reduce((sum, one) => sum + one, 0);
     const table = new Float32Array((ranks.length + 1) * rank);
     let from = 0;
-    for (const [index, own] of ranks.entries()) {
-      table.fill(1, (index + 1) * rank + from, (index + 1) * rank + from + own);
-      from += own;
+    for (const [index, adapterRank] of ranks.entries()) {
+      table.fill(1, (index + 1) * rank + from, (index + 1) * rank + from + adapterRank);
+      from += adapterRank;
     }
     this.constant(`${mask}.table`, 'float32', [ranks.length + 1, rank], table);
     this.maskNodes.push(

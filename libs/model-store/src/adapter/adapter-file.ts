@@ -47,7 +47,7 @@ export async function readAdapter(directory: string): Promise<Map<string, Adapte
   const file = await open(join(directory, adapterDataFile), 'r');
   try {
     const { size } = await file.stat();
-    const expected = projections.reduce((sum, each) => sum + floatsOf(each), 0) * floatBytes;
+    const expected = projections.reduce((sum, projection) => sum + floatsOf(projection), 0) * floatBytes;
     if (size !== expected) {
       throw new PlatformError(
         'INVALID_MODEL',
@@ -56,12 +56,12 @@ export async function readAdapter(directory: string): Promise<Map<string, Adapte
     }
     const read = new Map<string, AdapterMatrices>();
     let position = 0;
-    for (const each of projections) {
-      const values = new Float32Array(floatsOf(each));
+    for (const projection of projections) {
+      const values = new Float32Array(floatsOf(projection));
       await file.read(new Uint8Array(values.buffer), 0, values.byteLength, position);
       position += values.byteLength;
-      const split = each.inputs * each.rank;
-      read.set(each.name, { ...each, a: values.subarray(0, split), b: values.subarray(split) });
+      const split = projection.inputs * projection.rank;
+      read.set(projection.name, { ...projection, a: values.subarray(0, split), b: values.subarray(split) });
     }
     return read;
   } finally {

@@ -104,7 +104,7 @@ function modulesOf({ layer, denseLayer, kinds }: HubArchitecture): Readonly<Reco
 
 function findParts(hub: HubArchitecture, module: string): readonly AdaptedPart[] | null {
   const layer = modulesOf(hub);
-  const [name] = Object.entries(layer).find(([, each]) => each === module) ?? [];
+  const [name] = Object.entries(layer).find(([, tensor]) => tensor === module) ?? [];
   // A model with gates but no module of them stores both as one.
   if (name === 'ffn_up' && layer['ffn_gate'] === undefined) return ['gate', 'up'];
   return (name === undefined ? undefined : partsOf[name]) ?? null;

@@ -59,8 +59,11 @@ export function readPeftConfig(values: Record<string, unknown>): PeftConfig {
   return {
     baseName: typeof baseName === 'string' && baseName !== '' ? baseName : null,
     scaleOf: (module) => {
-      const own = find(ranks, module) ?? rank;
-      return { rank: own, scale: (find(alphas, module) ?? alpha) / (isRootScaled ? Math.sqrt(own) : own) };
+      const moduleRank = find(ranks, module) ?? rank;
+      return {
+        rank: moduleRank,
+        scale: (find(alphas, module) ?? alpha) / (isRootScaled ? Math.sqrt(moduleRank) : moduleRank),
+      };
     },
   };
 }

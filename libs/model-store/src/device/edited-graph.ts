@@ -127,10 +127,10 @@ export class EditedGraph {
     const index = this.nodes.indexOf(node);
     for (const name of node.outputs) this.producers.delete(name);
     const decoded = replacements.map(({ operator, inputs, outputs }) => ({ operator, inputs, outputs, integers: {} }));
-    const encoded = replacements.map((each) => encodeNode(each, `device-${(this.addedNodes += 1)}`).finish());
+    const encoded = replacements.map((node) => encodeNode(node, `device-${(this.addedNodes += 1)}`).finish());
     this.nodes.splice(index, 1, ...decoded);
     this.encodedNodes.splice(index, 1, ...encoded);
-    for (const each of decoded) for (const name of each.outputs) this.producers.set(name, each);
+    for (const node of decoded) for (const name of node.outputs) this.producers.set(name, node);
     this.hasChanged = true;
   }
 

@@ -75,6 +75,6 @@ function weightsOf(
 ): Pick<DecoderSize, 'weightsBytes' | 'largestBytes'> {
   const tables = tablesOf(nodes);
   const bytes = initializers.filter((tensor) => !isMapped(tensor, tables)).map(bytesOfTensor);
-  const added = nodes.map(addedBytesOf).reduce((sum, each) => sum + each, 0);
-  return { weightsBytes: bytes.reduce((sum, each) => sum + each, added), largestBytes: Math.max(0, ...bytes) };
+  const added = nodes.map(addedBytesOf).reduce((sum, count) => sum + count, 0);
+  return { weightsBytes: bytes.reduce((sum, count) => sum + count, added), largestBytes: Math.max(0, ...bytes) };
 }

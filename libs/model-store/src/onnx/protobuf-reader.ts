@@ -47,13 +47,13 @@ export async function* readFields(
     }
     const cursor = new Cursor(window, position - windowStart);
     const key = Number(cursor.varint());
-    const wire = key & 7;
+    const wireType = key & 7;
     if (key >>> 3 === 0) throw new RangeError('a field has no number');
-    const value = wire === 0 ? cursor.varint() : 0n;
-    const length = contentLength(wire, cursor);
+    const value = wireType === 0 ? cursor.varint() : 0n;
+    const length = contentLength(wireType, cursor);
     const content = windowStart + cursor.offset;
     if (content + length > end) throw new RangeError('a field is longer than its message');
-    yield { number: key >>> 3, wire, value, start: content, length };
+    yield { number: key >>> 3, wire: wireType, value, start: content, length };
     position = content + length;
     // The position moved beyond the window, so it is read again.
     if (position > windowStart + window.length) window = new Uint8Array(0);
@@ -61,12 +61,12 @@ export async function* readFields(
   }
 }
 
-function contentLength(wire: number, cursor: Cursor): number {
-  if (wire === 0) return 0;
-  if (wire === 1) return 8;
-  if (wire === 5) return 4;
-  if (wire === 2) return Number(cursor.varint());
-  throw new RangeError(`wire type ${wire} is not read`);
+function contentLength(wireType: number, cursor: Cursor): number {
+  if (wireType === 0) return 0;
+  if (wireType === 1) return 8;
+  if (wireType === 5) return 4;
+  if (wireType === 2) return Number(cursor.varint());
+  throw new RangeError(`wire type ${wireType} is not read`);
 }
 
 class Cursor {

@@ -130,8 +130,8 @@ async function locate(
   if (statusCode === 404) throw pullError(`The package index ${base.host} has no ${pack.name}.`);
   if (statusCode !== 200) throw pullError(`The package index ${base.host} answered ${statusCode} for ${pack.name}.`);
   const file = chooseWheel(parsePypiPage(text, url), pack, source.integrity);
-  const own = file.url.origin === base.origin ? headers : {};
-  return { web: { url: file.url, headers: own }, sha256: file.sha256 };
+  const headersOfFile = file.url.origin === base.origin ? headers : {};
+  return { web: { url: file.url, headers: headersOfFile }, sha256: file.sha256 };
 }
 
 /** Of several wheels (one per platform) the one that `integrity` names, else the one for every platform. */

@@ -74,9 +74,9 @@ async function followRedirects(web: WebRequest, range: Record<string, string>): 
   for (let hop = 0; hop <= maxRedirects; hop++) {
     assertFetchable(url);
     assertReachable(url, web.mayReach);
-    const own = url.origin === web.url.origin ? web.headers : {};
+    const headers = url.origin === web.url.origin ? web.headers : {};
     const dispatcher = web.mayReach === undefined ? webAgent() : guardedAgent(web.mayReach);
-    const response = await request(url, { headers: { ...own, ...range }, signal: web.signal, dispatcher });
+    const response = await request(url, { headers: { ...headers, ...range }, signal: web.signal, dispatcher });
     const location = response.headers['location'];
     if (response.statusCode < 300 || response.statusCode >= 400 || typeof location !== 'string') return response;
     await response.body.dump();

@@ -78,8 +78,8 @@ export class TopUpController {
 
 /** Null without a payment. Several headers must say the same. */
 function paymentHeaderOf({ request }: HttpExchange): string | null {
-  const given = paymentHeaders.flatMap((name) => request.headers[name] ?? []);
-  const [first = null, ...others] = given;
+  const headers = paymentHeaders.flatMap((name) => request.headers[name] ?? []);
+  const [first = null, ...others] = headers;
   if (others.some((other) => other !== first)) {
     throw new PlatformError('INVALID_REQUEST', 'Send one payment: the payment headers differ.', 'PAYMENT-SIGNATURE');
   }

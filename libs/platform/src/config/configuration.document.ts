@@ -54,10 +54,10 @@ export function configurationDocument(): string {
     entries.toSorted((a, b) => b.processes.length - a.processes.length).map(({ processes }) => titleOf(processes)),
   );
   const sections = [...titles].map((title) => {
-    const own = entries.filter(({ processes }) => titleOf(processes) === title);
+    const variables = entries.filter(({ processes }) => titleOf(processes) === title);
     return section(
       title,
-      own.map(({ variable }) => cellsOf(variable)),
+      variables.map(({ variable }) => cellsOf(variable)),
     );
   });
   return [introduction, ...sections].join('\n');

@@ -4,10 +4,10 @@ const maxEdits = 3;
 /** Returns the known names that a misspelled one may mean, the nearest first. */
 export function nearestNames(name: string, known: Iterable<string>): string[] {
   return [...known]
-    .map((each) => ({ each, distance: editDistance(name, each) }))
+    .map((candidate) => ({ candidate, distance: editDistance(name, candidate) }))
     .filter(({ distance }) => distance <= maxEdits)
     .toSorted((left, right) => left.distance - right.distance)
-    .map(({ each }) => each);
+    .map(({ candidate }) => candidate);
 }
 
 /** The Levenshtein distance: insertions, deletions and replacements of one character. */

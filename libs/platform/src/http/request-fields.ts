@@ -150,8 +150,9 @@ function listRules(options: ListOptions): PropertyDecorator[] {
 
 /** A list of strings, integers or numbers. */
 export function ScalarListField(kind: 'string' | 'integer' | 'number', options: ListOptions): PropertyDecorator {
-  const each = { each: true };
-  const item = kind === 'string' ? IsString(each) : kind === 'integer' ? IsInt(each) : IsNumber({}, each);
+  const forEachItem = { each: true };
+  const item =
+    kind === 'string' ? IsString(forEachItem) : kind === 'integer' ? IsInt(forEachItem) : IsNumber({}, forEachItem);
   const { minItems, maxItems } = options;
   return applyDecorators(
     ...listRules(options),

@@ -14,8 +14,8 @@ function messagesOf(error: unknown, depth: number): string[] {
   const { code } = error as { code?: unknown };
   // A connection to a name with several addresses tried each; the error itself only has a code.
   const tried: unknown[] = error instanceof AggregateError ? error.errors : [];
-  const own = plain(error.message) || (typeof code === 'string' ? code : '');
-  return [own, ...[...tried, error.cause].flatMap((each) => messagesOf(each, depth - 1))];
+  const message = plain(error.message) || (typeof code === 'string' ? code : '');
+  return [message, ...[...tried, error.cause].flatMap((cause) => messagesOf(cause, depth - 1))];
 }
 
 /** Drivers quote URLs as given, and passwords may contain any character. */

@@ -84,13 +84,13 @@ class PreparedTransaction implements WholeTransaction {
     position?: 'last',
   ): Promise<pg.QueryResult> {
     if (this.state === 'ended') throw new Error('The transaction has ended.');
-    const given = template instanceof Sql;
-    const text = given ? template.text : textOf(template);
+    const isSql = template instanceof Sql;
+    const text = isSql ? template.text : textOf(template);
     const { stream } = (this.client as unknown as DriverInternals).connection;
     stream.cork();
     const begun = this.state === 'new' ? this.send({ text: 'BEGIN' }) : null;
     this.state = 'open';
-    const answer = this.send({ name: nameOf(text), text, values: given ? template.values : values, types });
+    const answer = this.send({ name: nameOf(text), text, values: isSql ? template.values : values, types });
     const ended = position === 'last' ? this.end('COMMIT') : null;
     stream.uncork();
     // The first failure causes the others; all statements settle before this rejects.

@@ -11,13 +11,13 @@ export function coalesceWrites(socket: Writable): void {
     held = false;
     socket.uncork();
   };
-  const write = socket.write.bind(socket) as (...given: unknown[]) => boolean;
-  socket.write = (...given: unknown[]): boolean => {
+  const write = socket.write.bind(socket) as (...chunk: unknown[]) => boolean;
+  socket.write = (...chunk: unknown[]): boolean => {
     if (!held) {
       held = true;
       socket.cork();
       setImmediate(release);
     }
-    return write(...given);
+    return write(...chunk);
   };
 }

@@ -45,8 +45,8 @@ export class AccountSlots {
   }
 
   private wait(owner: string, signal: AbortSignal | undefined): Promise<void> {
-    const own = this.waiting.get(owner) ?? [];
-    if (own.length >= this.limits.maxWaitingPerOwner) {
+    const ofOwner = this.waiting.get(owner) ?? [];
+    if (ofOwner.length >= this.limits.maxWaitingPerOwner) {
       const message = `Too many ${this.limits.work} for this account at once.`;
       throw new PlatformError('RATE_LIMIT_EXCEEDED', message);
     }
@@ -70,8 +70,8 @@ export class AccountSlots {
       const onAbort = (): void => giveUp(signal?.reason);
       const timer = setTimeout(() => giveUp(this.busy()), this.limits.maxWaitMs);
       signal?.addEventListener('abort', onAbort, { once: true });
-      own.push(waiter);
-      this.waiting.set(owner, own);
+      ofOwner.push(waiter);
+      this.waiting.set(owner, ofOwner);
     });
   }
 
@@ -103,7 +103,7 @@ export class AccountSlots {
   }
 
   private remove(owner: string, waiter: Waiter): void {
-    const others = (this.waiting.get(owner) ?? []).filter((each) => each !== waiter);
+    const others = (this.waiting.get(owner) ?? []).filter((candidate) => candidate !== waiter);
     if (others.length === 0) this.waiting.delete(owner);
     else this.waiting.set(owner, others);
   }

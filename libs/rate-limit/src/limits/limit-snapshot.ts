@@ -47,12 +47,12 @@ export class LimitSnapshot {
     caller: { accountId: string; apiKeyId: string; tier: LimitTier },
     use: { modelId: string; limitClass: LimitClass },
   ): Limits {
-    const own = this.ofModel(caller, use);
-    const all = [own, this.ofKey(caller.apiKeyId), this.ofInstallation()];
+    const ofModel = this.ofModel(caller, use);
+    const all = [ofModel, this.ofKey(caller.apiKeyId), this.ofInstallation()];
     return {
       requests: min(all.map(({ requests }) => requests)),
       // A request to a model without token counting uses none.
-      tokens: own.tokens === null ? null : min(all.map(({ tokens }) => tokens)),
+      tokens: ofModel.tokens === null ? null : min(all.map(({ tokens }) => tokens)),
     };
   }
 

@@ -74,12 +74,12 @@ function check(
   const enclave = new ByteReader(reader.take(reader.number(4)));
   const report = enclave.take(384);
   const reportSignature = enclave.take(64);
-  const own = enclave.take(enclave.number(2));
+  const authData = enclave.take(enclave.number(2));
   enclave.expect(pemChain);
   const chain = readChain(enclave.take(enclave.number(4)));
   const [processor] = chain;
   if (processor === undefined) return nothingHolds;
-  const named = createHash('sha256').update(attestationKey).update(own).digest();
+  const named = createHash('sha256').update(attestationKey).update(authData).digest();
   return {
     signatureValid: isSigned(signedBytes, signature, keyOfPoint(attestationKey)),
     attestationKeyMatch:

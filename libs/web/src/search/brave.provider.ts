@@ -30,10 +30,10 @@ export class BraveProvider implements SearchProvider {
     return readResults(raw, query.count);
   }
 
-  private urlOf({ count, freshness, safeSearch = true, language, ...asked }: SearchQuery): string {
+  private urlOf({ count, freshness, safeSearch = true, language, ...search }: SearchQuery): string {
     const url = new URL('/res/v1/web/search', this.baseUrl);
     url.search = new URLSearchParams({
-      q: withSiteOperators(asked),
+      q: withSiteOperators(search),
       count: String(count),
       safesearch: safeSearch ? 'moderate' : 'off',
       ...(freshness !== undefined && { freshness: freshnessCodes[freshness] }),

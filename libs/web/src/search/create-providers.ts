@@ -7,10 +7,13 @@ import { SearxngProvider } from './searxng.provider.js';
 import { SerperProvider } from './serper.provider.js';
 import { TavilyProvider } from './tavily.provider.js';
 
-type Create = (connections: { own: ProviderConnection; public: ProviderConnection }, secret: string) => SearchProvider;
+type Create = (
+  connections: { operator: ProviderConnection; public: ProviderConnection },
+  secret: string,
+) => SearchProvider;
 
 const creators: Record<SearchProviderName, Create> = {
-  searxng: ({ own }, url) => new SearxngProvider(own, url),
+  searxng: ({ operator }, url) => new SearxngProvider(operator, url),
   brave: ({ public: connection }, key) => new BraveProvider(connection, key),
   tavily: ({ public: connection }, key) => new TavilyProvider(connection, key),
   serper: ({ public: connection }, key) => new SerperProvider(connection, key),
@@ -19,7 +22,10 @@ const creators: Record<SearchProviderName, Create> = {
 /** Returns the configured providers in their order. Only a server of the operator may have a private address. */
 export function createProviders({ providers, timeoutMs }: SearchSettings): SearchProvider[] {
   // Its name may need the search domains of a cluster.
-  const own = { egress: new Egress({ allowedNetworks: ['0.0.0.0/0', '::/0'], resolver: systemResolver }), timeoutMs };
-  const connections = { own, public: { egress: new Egress(), timeoutMs } };
+  const selfHosted = {
+    egress: new Egress({ allowedNetworks: ['0.0.0.0/0', '::/0'], resolver: systemResolver }),
+    timeoutMs,
+  };
+  const connections = { operator: selfHosted, public: { egress: new Egress(), timeoutMs } };
   return providers.map(({ name, secret }) => creators[name](connections, secret));
 }

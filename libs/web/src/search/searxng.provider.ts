@@ -33,10 +33,10 @@ export class SearxngProvider implements SearchProvider {
     return readResults(raw, query.count);
   }
 
-  private urlOf({ freshness, safeSearch = true, language, ...asked }: SearchQuery): string {
+  private urlOf({ freshness, safeSearch = true, language, ...search }: SearchQuery): string {
     const url = new URL(`${trimEndOf(this.baseUrl, '/')}/search`);
     url.search = new URLSearchParams({
-      q: withSiteOperators(asked),
+      q: withSiteOperators(search),
       format: 'json',
       safesearch: safeSearch ? '1' : '0',
       ...(freshness !== undefined && { time_range: freshness }),

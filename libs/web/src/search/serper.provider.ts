@@ -17,10 +17,10 @@ export class SerperProvider implements SearchProvider {
     private readonly baseUrl = 'https://google.serper.dev',
   ) {}
 
-  async search({ count, freshness, language, ...asked }: SearchQuery, signal: AbortSignal): Promise<SearchResult[]> {
+  async search({ count, freshness, language, ...query }: SearchQuery, signal: AbortSignal): Promise<SearchResult[]> {
     const url = new URL('/search', this.baseUrl).href;
     const json = {
-      q: withSiteOperators(asked),
+      q: withSiteOperators(query),
       num: count,
       ...(freshness !== undefined && { tbs: freshnessCodes[freshness] }),
       ...(language !== undefined && { hl: language }),

@@ -50,8 +50,8 @@ export class CharacterFilesService {
 }
 
 /** Prompts and citations contain the name. Throws `INVALID_REQUEST`. */
-function documentName(given: string): string {
-  const name = given.trim();
+function documentName(untrimmed: string): string {
+  const name = untrimmed.trim();
   const { nameLength } = documentLimits;
   if (name === '') throw wrongName('is required where the file has none');
   if (name.length > nameLength) throw wrongName(`must have at most ${nameLength} characters`);

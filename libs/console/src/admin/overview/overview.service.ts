@@ -22,11 +22,11 @@ export class OverviewService {
   ) {}
 
   async overview(caller: RequestCaller, timeZone: string): Promise<OverviewResponse> {
-    const own = ownScope(caller);
+    const scope = ownScope(caller);
     const isOperator = caller.isOperator === true;
-    const activity = await this.activity.lastHour(isOperator ? { accountId: null, apiKeyId: null } : own);
+    const activity = await this.activity.lastHour(isOperator ? { accountId: null, apiKeyId: null } : scope);
     const nowMs = Date.now();
-    const spentNano = await this.reports.spentToday({ ...own, modelId: null }, timeZone, nowMs);
+    const spentNano = await this.reports.spentToday({ ...scope, modelId: null }, timeZone, nowMs);
     const minutes = minutesOf(activity, nowMs);
     return {
       scope: isOperator ? 'installation' : caller.kind === 'ADMIN' ? 'account' : 'key',

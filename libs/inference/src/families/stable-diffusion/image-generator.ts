@@ -38,13 +38,13 @@ export class ImageGenerator {
     const drawn = noise.draw();
     const start = await this.start(input, { scheduler, drawn, shape });
     const latents = await denoise({ scheduler, denoiser, ...start }, context);
-    const made: RgbPixels[] = [];
+    const decoded: RgbPixels[] = [];
     for (let from = 0; from < latents.length; from += length) {
       await context.yieldToEventLoop();
       const data = latents.subarray(from, from + length);
-      made.push(await context.measure(() => autoencoder.decode({ ...shape, data })));
+      decoded.push(await context.measure(() => autoencoder.decode({ ...shape, data })));
     }
-    return { images: made };
+    return { images: decoded };
   }
 
   /** Returns the latents of the first step: noise alone, or an image with as much noise as its strength says. */

@@ -40,7 +40,7 @@ export const loadTextEmbeddingFamily: EngineLoader = async (options, sink) => {
   }
   const rows = probes
     .map((text) => tokenizer.encode(text, maxTokens))
-    .flatMap((each) => ('ids' in each ? [each.ids] : []));
+    .flatMap((encoded) => ('ids' in encoded ? [encoded.ids] : []));
   const isMixing = await encoder.mixesRows(rows);
   const engine = new EmbeddingEngine({
     encode: (batch) => encoder.encode(batch),

@@ -91,13 +91,13 @@ function inputSize({ size, crop_size: crop, do_center_crop: isCropped = true }: 
 function tokensOf(
   { width, height }: Size,
   {
-    patch_size: given,
+    patch_size: patchSize,
     num_additional_image_tokens: added = 0,
     vision_feature_select_strategy: named,
   }: PreprocessorFile,
   { vision_config: vision, vision_feature_select_strategy: configured }: VisionLanguageConfig,
 ): number {
-  const patch = given ?? vision?.patch_size;
+  const patch = patchSize ?? vision?.patch_size;
   if (patch === undefined) throw unfit('neither processor_config.json nor config.json names the patch_size');
   const strategy = named ?? configured ?? 'default';
   // The first position of CLIP stands for the whole image; the usual strategy leaves it out.

@@ -91,8 +91,8 @@ export function sideOf(size: PreprocessorFile['size'], name: string): number | u
 /** Numbers of Pillow's filters. */
 const filters: Partial<Record<number, ResampleFilter>> = { 1: 'lanczos', 2: 'bilinear', 3: 'bicubic' };
 
-export function filterOf({ resample }: PreprocessorFile, usual: ResampleFilter): ResampleFilter {
-  if (resample === undefined) return usual;
+export function filterOf({ resample }: PreprocessorFile, defaultFilter: ResampleFilter): ResampleFilter {
+  if (resample === undefined) return defaultFilter;
   const filter = filters[resample];
   if (filter === undefined) throw unfit(`its preprocessor_config.json names the filter ${resample}`);
   return filter;
@@ -104,9 +104,9 @@ export class Normalizer {
   private readonly deviation: number[];
   private readonly factor: number;
 
-  constructor({ image_mean: mean, image_std: deviation, rescale_factor: factor }: PreprocessorFile, usual: Normals) {
-    this.mean = (mean ?? usual.mean).map(Math.fround);
-    this.deviation = (deviation ?? usual.deviation).map(Math.fround);
+  constructor({ image_mean: mean, image_std: deviation, rescale_factor: factor }: PreprocessorFile, defaults: Normals) {
+    this.mean = (mean ?? defaults.mean).map(Math.fround);
+    this.deviation = (deviation ?? defaults.deviation).map(Math.fround);
     this.factor = factor ?? 1 / 255;
   }
 

@@ -44,8 +44,8 @@ export class VisionSession {
     const width = features?.dims.at(-1) ?? 0;
     const values = floatsOf(features);
     if (values.length === tokens * width) return values;
-    const made = width === 0 ? 0 : values.length / width;
-    const text = `The vision encoder returned ${made} positions for ${tokens} image tokens.`;
+    const positions = width === 0 ? 0 : values.length / width;
+    const text = `The vision encoder returned ${positions} positions for ${tokens} image tokens.`;
     throw new PlatformError('INFERENCE_FAILED', text);
   }
 

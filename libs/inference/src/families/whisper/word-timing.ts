@@ -76,17 +76,17 @@ export function wordsOfSegments(
   let next = 0;
   let spokenUntil = lastSpeechEnd;
   return segments.map(({ start, end, textTokens }) => {
-    const own: TimedWord[] = [];
+    const timed: TimedWord[] = [];
     for (let counted = 0; next < words.length && counted < textTokens; next++) {
       const word = words[next] as TimedWord;
-      if (word.word !== '') own.push({ ...word, start: hundredths(word.start), end: hundredths(word.end) });
+      if (word.word !== '') timed.push({ ...word, start: hundredths(word.start), end: hundredths(word.end) });
       counted += word.tokens.length;
     }
-    const bounds = settleBounds(own, { start, end }, { median, spokenUntil });
-    if (own.length > 0) spokenUntil = bounds.end;
+    const bounds = settleBounds(timed, { start, end }, { median, spokenUntil });
+    if (timed.length > 0) spokenUntil = bounds.end;
     return {
       ...bounds,
-      words: own.map(({ word, start: from, end: to, probability }) => ({ word, start: from, end: to, probability })),
+      words: timed.map(({ word, start: from, end: to, probability }) => ({ word, start: from, end: to, probability })),
     };
   });
 }

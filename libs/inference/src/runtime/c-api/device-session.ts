@@ -269,9 +269,9 @@ export class DeviceSession implements GraphSession, GraphDevice {
 
   /** Returns a tensor over the data of a feed, which is copied for the run. */
   private hostTensor(name: string, tensor: GraphTensor): HostTensor {
-    const made = this.valueOver(name, tensor);
-    this.bytesIn += made.data.byteLength;
-    return made;
+    const host = this.valueOver(name, tensor);
+    this.bytesIn += host.data.byteLength;
+    return host;
   }
 
   private valueOver(name: string, { type, data, dims }: GraphTensor): HostTensor {

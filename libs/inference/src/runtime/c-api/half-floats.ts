@@ -8,9 +8,9 @@ const known = new Map<string, Promise<boolean>>();
  * once per process.
  */
 export function takesHalfFloats(provider: string): Promise<boolean> {
-  const asked = known.get(provider) ?? tryHalfFloats(provider);
-  known.set(provider, asked);
-  return asked;
+  const trial = known.get(provider) ?? tryHalfFloats(provider);
+  known.set(provider, trial);
+  return trial;
 }
 
 async function tryHalfFloats(provider: string): Promise<boolean> {

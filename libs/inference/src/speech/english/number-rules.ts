@@ -13,7 +13,7 @@ function fraction(over: string, under: string): string {
 }
 
 /** Four digits without a comma are read as a year, because counts of thousands usually have one. */
-function bare(digits: string): string {
+function wholeNumber(digits: string): string {
   if (/^(?:1[1-9]|20)\d\d$/u.test(digits)) return year(digits);
   // A leading zero marks an identifier: `007`.
   if (/^0\d/u.test(digits)) return digitByDigit(digits);
@@ -47,5 +47,5 @@ export const numberRules: readonly NumberRule[] = [
     say: (_, whole, rest) => spokenNumber(rest ? `${whole}.${rest}` : (whole ?? '')),
   },
   { pattern: /(?<!\d)(\d*)\.(\d+)\b/gu, say: (_, whole, rest) => decimal(whole ?? '', rest ?? '') },
-  { pattern: /\d+/gu, say: (digits) => ` ${bare(digits)} ` },
+  { pattern: /\d+/gu, say: (digits) => ` ${wholeNumber(digits)} ` },
 ];

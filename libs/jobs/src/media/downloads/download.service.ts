@@ -41,10 +41,10 @@ export class DownloadService {
     const target = await this.enter(token);
     const { bytes } = await this.find(target);
     const part = range(bytes);
-    const given = await available(() =>
+    const isCounted = await available(() =>
       repository.takeDownload(target.artifactId, { network: networkOf(ip), max: maxDownloads }),
     );
-    if (!given) throw over('This link is used up.');
+    if (!isCounted) throw over('This link is used up.');
     return await artifacts.open(target.artifactId, part);
   }
 

@@ -116,9 +116,9 @@ export class DecoderProcess {
   }
 
   private setReferenced(isReferenced: boolean): void {
-    for (const each of [this.child, ...this.pipes]) {
-      if (isReferenced) each.ref();
-      else each.unref();
+    for (const emitter of [this.child, ...this.pipes]) {
+      if (isReferenced) emitter.ref();
+      else emitter.unref();
     }
   }
 

@@ -96,7 +96,7 @@ export class ImageDecoder {
 
   /** Ends the processes without work. */
   close(): void {
-    for (const each of this.idle.keys()) this.dismiss(each);
+    for (const decoder of this.idle.keys()) this.dismiss(decoder);
   }
 
   private async run(file: Buffer, request: DecodeRequest): Promise<Decoded> {
@@ -117,10 +117,10 @@ export class ImageDecoder {
   }
 
   private reuse(): DecoderProcess | null {
-    for (const each of [...this.idle.keys()].toReversed()) {
-      clearTimeout(this.idle.get(each));
-      this.idle.delete(each);
-      if (each.isUsable) return each;
+    for (const decoder of [...this.idle.keys()].toReversed()) {
+      clearTimeout(this.idle.get(decoder));
+      this.idle.delete(decoder);
+      if (decoder.isUsable) return decoder;
     }
     return null;
   }

@@ -41,8 +41,8 @@ export function sizeOfAudio({ text, music }: Omit<AudioJobPayload, 'units'>): Au
 
 /** Music has a default length; the length of speech depends on its text. */
 export function sizeOfQuote(body: QuoteAudioRequest, manifest: ModelManifest): AudioSize {
-  const { duration_seconds: given, character_count: characters } = body;
-  const seconds = manifest.type === 'music' ? secondsOfMusic(given, musicModel(manifest)) : given;
+  const { duration_seconds: duration, character_count: characters } = body;
+  const seconds = manifest.type === 'music' ? secondsOfMusic(duration, musicModel(manifest)) : duration;
   return { characters: characters ?? null, seconds: isGiven(seconds) ? Number(seconds) : null };
 }
 
@@ -50,7 +50,7 @@ export function sizeOfQuote(body: QuoteAudioRequest, manifest: ModelManifest): A
 export function quotedUnits(pricing: Pricing | null, size: AudioSize): AudioUnits {
   const units = unitsOfAudio(pricing, size);
   if (typeof units !== 'string') return units;
-  const given = units === 'duration_seconds' && size.seconds !== null;
-  const problem = given ? 'is in none of the durations of this model' : 'is required: the price depends on it';
-  throw invalidField(`${units} ${problem}.`, units, given ? 'custom' : 'required');
+  const hasDuration = units === 'duration_seconds' && size.seconds !== null;
+  const problem = hasDuration ? 'is in none of the durations of this model' : 'is required: the price depends on it';
+  throw invalidField(`${units} ${problem}.`, units, hasDuration ? 'custom' : 'required');
 }

@@ -25,11 +25,11 @@ export function normalizeMusic(body: QueueAudioRequest, model: MusicModel): Omit
 }
 
 /** Returns the requested length or the model's default. Throws `INVALID_REQUEST`. */
-export function secondsOfMusic(given: number | string | null | undefined, model: MusicModel): number {
-  if (!isGiven(given)) return model.defaultSeconds;
+export function secondsOfMusic(duration: number | string | null | undefined, model: MusicModel): number {
+  if (!isGiven(duration)) return model.defaultSeconds;
   if (model.choice === null) throw fieldNotTaken('duration_seconds', model);
   const { options, min, max } = model.choice;
-  const seconds = Number(given);
+  const seconds = Number(duration);
   if (options.length > 0 ? options.includes(seconds) : seconds >= min && seconds <= max) return seconds;
   const wanted = options.length > 0 ? `one of: ${options.join(', ')}` : `${min} to ${max}`;
   throw invalidField(`duration_seconds must be ${wanted}.`, 'duration_seconds');

@@ -35,13 +35,13 @@ const chapterPauseSeconds = 2;
  * generated in one piece.
  */
 export class AudioProcessor {
-  constructor(private readonly parts: AudioProcessorDependencies) {}
+  constructor(private readonly dependencies: AudioProcessorDependencies) {}
 
   /** Rejects with a `PlatformError`, or with the signal's reason: partial audio is worth nothing. */
   async process(job: RunningJob<AudioJobPayload>): Promise<JobReport> {
     const startedAt = performance.now();
     const { format, units, music } = job.envelope.payload;
-    const { media, runner } = this.parts;
+    const { media, runner } = this.dependencies;
     if (needsFfmpeg(format)) await media.require();
     const audio = music ? composedAudio(job, music, runner) : this.speak(job);
     const first = await audio.next();
@@ -66,7 +66,7 @@ export class AudioProcessor {
     first: SpeakOutput,
     rest: AsyncIterable<SpeakOutput>,
   ): Promise<string> {
-    const { artifacts, media } = this.parts;
+    const { artifacts, media } = this.dependencies;
     const { format } = envelope.payload;
     let samples = 0;
     const counted = samplesOf(first, rest, (count) => (samples += count));
@@ -105,7 +105,7 @@ export class AudioProcessor {
   ): Promise<SpeakOutput> {
     signal.throwIfAborted();
     const request = { id: `${envelope.requestId}.${index}`, task: speakTask, input };
-    const { cancelled, output } = await this.parts.runner.runTask(request, { signal });
+    const { cancelled, output } = await this.dependencies.runner.runTask(request, { signal });
     if (cancelled || output === null) {
       signal.throwIfAborted();
       throw new PlatformError('INFERENCE_FAILED', 'A sentence of the text could not be spoken.');
@@ -133,19 +133,19 @@ async function* samplesOf(
 
 /**
  * Writes encoded audio into a new file, and its length into the header once it is complete. `samples` is called at the
- * end. Rejects with `STORAGE_FULL` when the disk is full, and as `parts` does; the caller deletes the file.
+ * end. Rejects with `STORAGE_FULL` when the disk is full, and as `chunks` does; the caller deletes the file.
  */
 async function writeAudioFile(
   path: string,
-  parts: AsyncIterable<Uint8Array>,
+  chunks: AsyncIterable<Uint8Array>,
   { format, samples }: { format: AudioFormat; samples: () => number },
 ): Promise<void> {
   const file = await open(path, 'w+', 0o600);
   try {
     let bytes = 0;
-    for await (const part of parts) {
-      await file.writeFile(part);
-      bytes += part.length;
+    for await (const chunk of chunks) {
+      await file.writeFile(chunk);
+      bytes += chunk.length;
     }
     const { buffer, bytesRead } = await file.read(Buffer.alloc(audioHeadBytes), 0, audioHeadBytes, 0);
     const head = withAudioLength(buffer.subarray(0, bytesRead), { format, bytes, samples: samples() });

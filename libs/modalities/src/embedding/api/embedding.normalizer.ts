@@ -19,9 +19,9 @@ export function normalizeEmbedding(
   familyOptions: ModelManifest['familyOptions'] = {},
 ): EmbeddingJobPayload {
   const dimensions = wantedDimensions(body.dimensions ?? null, members);
-  const given = textsOf(body.input);
+  const inputTexts = textsOf(body.input);
   const prefix = prefixOf(body.input_type ?? null, familyOptions);
-  const texts = prefix === '' || given === null ? given : given.map((text) => prefix + text);
+  const texts = prefix === '' || inputTexts === null ? inputTexts : inputTexts.map((text) => prefix + text);
   if (texts === null) {
     const tokenIds = tokenListsOf(body.input as number[] | number[][]);
     refuseLong(tokenIds, members.maxInputTokens, (ids) => ids.length > members.maxInputTokens);

@@ -94,8 +94,8 @@ function numbersOf(bytes: Buffer): number[] {
 }
 
 /** A token is at least a byte, so a text of that many bytes fits. Questions stand at either end of a long text. */
-function shortened(given: string, maxBytes: number): string {
-  const text = given.normalize('NFKC');
+function shortened(whole: string, maxBytes: number): string {
+  const text = whole.normalize('NFKC');
   if (Buffer.byteLength(text) <= maxBytes) return text;
   const half = Math.floor((maxBytes - 1) / 2);
   const bytes = Buffer.from(text);

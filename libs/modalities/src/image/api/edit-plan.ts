@@ -103,12 +103,12 @@ function refuseChoices({ body, count = 1 }: EditOrder): void {
  */
 export function checkSize({ size = null }: EditOrder, manifest: ModelManifest, image: FrameSize): void {
   if (size === null) return;
-  const [wanted, own] = [size, image].map(({ width, height }) => `${width}x${height}`) as [string, string];
+  const [wanted, actual] = [size, image].map(({ width, height }) => `${width}x${height}`) as [string, string];
   if (isRedrawn(manifest)) {
     const isOwnMade = imageUpscaling(manifest) !== null || isDrawable(image);
-    checkOneOf('size', wanted, isOwnMade ? [...openaiSizes, own] : openaiSizes);
-  } else if (wanted !== own) {
-    const message = `size is not chosen with this model: the result has the size of the image. Send auto or ${own}.`;
+    checkOneOf('size', wanted, isOwnMade ? [...openaiSizes, actual] : openaiSizes);
+  } else if (wanted !== actual) {
+    const message = `size is not chosen with this model: the result has the size of the image. Send auto or ${actual}.`;
     throw invalidField(message, 'size');
   }
 }
@@ -139,8 +139,8 @@ export function redrawnSize(
     const chosen = size ?? sizeOfEdit(plan, image);
     return { ...chosen, resolution: tierOfSize(chosen, resolutions) ?? plan.resolution };
   }
-  const own = isOpenai ? within(image, max) : sizeOfEdit(plan, image, 1);
-  const { width, height } = size ?? own;
+  const output = isOpenai ? within(image, max) : sizeOfEdit(plan, image, 1);
+  const { width, height } = size ?? output;
   const ratio = nearestRatio({ width, height }, aspectRatios);
   const shape = (ratio === null ? null : readRatio(ratio)) ?? { width, height };
   const drawn = sizeOfLongSide(shape, { side: upscaling.nativeSide, divisor: latentDivisor });
@@ -210,12 +210,12 @@ function tierOf(
   { resolutions = [], defaultResolution }: Partial<InpaintConstraints>,
   redrawn: boolean,
 ): Pick<EditPlan, 'resolution' | 'pixels'> {
-  const usual = resolutions.includes(defaultTier) ? defaultTier : (resolutions[0] ?? defaultTier);
-  const own = defaultResolution ?? usual;
+  const firstTier = resolutions.includes(defaultTier) ? defaultTier : (resolutions[0] ?? defaultTier);
+  const modelTier = defaultResolution ?? firstTier;
   // A model without tiers makes one size; one that fills images keeps theirs.
-  const known = resolutions.length > 0 ? resolutions : [own];
+  const known = resolutions.length > 0 ? resolutions : [modelTier];
   if (wanted !== null && (redrawn || resolutions.length > 0)) checkOneOf('resolution', wanted, known);
-  const resolution = wanted ?? own;
+  const resolution = wanted ?? modelTier;
   const isNamed = wanted !== null || resolutions.length > 0 || defaultResolution !== undefined;
   return { resolution, pixels: redrawn && isNamed ? sideOfTier(resolution) ** 2 : null };
 }

@@ -114,8 +114,9 @@ export class ImageEditor {
     assertOperation(manifest, varies ? 'vary' : 'edit');
     const plan = planEdit(order, manifest);
     await requireEnhancer(this.rewriter, http, body.enhance_prompt);
-    const { prompt: given } = body;
-    if (body.enhance_prompt === true) await this.images.screen(opened, { ...plainPayload('edit', []), prompt: given });
+    const { prompt: instruction } = body;
+    if (body.enhance_prompt === true)
+      await this.images.screen(opened, { ...plainPayload('edit', []), prompt: instruction });
     const taken = await this.readAll(opened, order);
     if (taken[0] !== undefined) checkSize(order, manifest, taken[0].header);
     requireRunFits(opened.resolved, editedSize(order, { plan, manifest, image: taken[0]?.header ?? null }));

@@ -79,18 +79,18 @@ function joined(text: string, more: string | undefined): string {
 /** Returns the requested or default choice; null if the model has none. */
 function chosen(
   wanted: string | undefined,
-  { known, usual, param }: { known: string[]; usual: string | undefined; param: string },
+  { known, defaultValue, param }: { known: string[]; defaultValue: string | undefined; param: string },
 ): string | null {
-  if (!isGiven(wanted)) return usual ?? known[0] ?? null;
+  if (!isGiven(wanted)) return defaultValue ?? known[0] ?? null;
   if (known.length === 0) throw invalidField(`This model has no ${param}; send width and height.`, param);
   checkOneOf(param, wanted, known);
   return wanted;
 }
 
 /** The values that a model lists, or its only one. */
-function listed(known: string[] | undefined, usual: string | undefined): string[] {
+function listed(known: string[] | undefined, defaultValue: string | undefined): string[] {
   if (isGiven(known)) return known;
-  return usual === undefined ? [] : [usual];
+  return defaultValue === undefined ? [] : [defaultValue];
 }
 
 /** Returns the size of an image and its tier, which decides the price. */
@@ -98,8 +98,8 @@ function sizeOf(body: GenerateImageRequest, constraints: ImageConstraints): Fram
   const { widthHeightDivisor: divisor, defaultAspectRatio, defaultResolution } = constraints;
   const ratios = listed(constraints.aspectRatios, defaultAspectRatio);
   const tiers = listed(constraints.resolutions, defaultResolution);
-  const ratio = chosen(body.aspect_ratio, { known: ratios, usual: defaultAspectRatio, param: 'aspect_ratio' });
-  const resolution = chosen(body.resolution, { known: tiers, usual: defaultResolution, param: 'resolution' });
+  const ratio = chosen(body.aspect_ratio, { known: ratios, defaultValue: defaultAspectRatio, param: 'aspect_ratio' });
+  const resolution = chosen(body.resolution, { known: tiers, defaultValue: defaultResolution, param: 'resolution' });
   if ((isGiven(body.width) || isGiven(body.height)) && !isUsualBesideOthers(body)) {
     const other = otherwise.find((name) => isGiven(body[name]));
     if (other !== undefined) {

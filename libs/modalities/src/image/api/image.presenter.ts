@@ -23,12 +23,12 @@ export function respondWithImage(
 }
 
 /** The JSON of `POST /image/generate`; `totalMs` is the time since the request arrived. */
-export function presentImages(id: string, made: MadeImages, totalMs: number): GenerateImageResponse {
+export function presentImages(id: string, result: MadeImages, totalMs: number): GenerateImageResponse {
   return {
     id,
-    images: made.images.map(({ bytes }) => bytes.toString('base64')),
-    request: effectiveValues(made),
-    timing: timingOf(made, totalMs),
+    images: result.images.map(({ bytes }) => bytes.toString('base64')),
+    request: effectiveValues(result),
+    timing: timingOf(result, totalMs),
   };
 }
 

@@ -61,8 +61,8 @@ export function unitsOfImages(
   images: number,
 ): ImageUnits {
   if (images === 0) return {};
-  const each = Object.entries(unitsPerImage).map(([unit, count]) => [unit, count * images] as const);
-  return { ...extraUnits, ...Object.fromEntries(each), [priceOfImage]: images };
+  const units = Object.entries(unitsPerImage).map(([unit, count]) => [unit, count * images] as const);
+  return { ...extraUnits, ...Object.fromEntries(units), [priceOfImage]: images };
 }
 
 /** The worst case of a request. Throws `SERVICE_UNAVAILABLE` for a unit that a price list leaves out. */

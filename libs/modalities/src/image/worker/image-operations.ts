@@ -146,7 +146,7 @@ async function redraw(job: ImageJob, run: ImageRun): Promise<Pixels[] | null> {
     mask: mask === null ? null : await fittedMask(mask, size, drawn),
   });
   if (images === null || mask === null) return images;
-  return images.map((made) => keepUnmasked(made, image, mask));
+  return images.map((redrawn) => keepUnmasked(redrawn, image, mask));
 }
 
 /** A mask has the shape of the image that it belongs to, and is cropped like it. */
@@ -163,13 +163,13 @@ async function generated(
   const size = { width: drawn.width, height: drawn.height };
   const input = { prompt, negativePrompt, ...size, steps, guidance, seeds, image, strength, mask };
   const output = (await ask(run, 'generate', input satisfies GenerateInput)) as GenerateOutput | null;
-  const made: Pixels[] = [];
+  const images: Pixels[] = [];
   for (const image of output?.images ?? []) {
     const upscaled = await upscale(run, image, { width, height });
     if (upscaled === null) return null;
-    made.push(upscaled);
+    images.push(upscaled);
   }
-  return output === null ? null : made;
+  return output === null ? null : images;
 }
 
 /** Brings an image to its size; null when the job was cancelled meanwhile. */

@@ -40,15 +40,15 @@ const resultLifetimeMs = 1_200_000;
 
 /** Runs one job: reads its input images, generates one image per seed, and stores them. */
 export class ImageProcessor {
-  constructor(private readonly parts: ImageProcessorDependencies) {}
+  constructor(private readonly dependencies: ImageProcessorDependencies) {}
 
   /** Rejects with a `PlatformError`. A cancelled job resolves, with the finished images. */
   async process(job: RunningJob<ImageJobPayload>): Promise<JobReport> {
     const startedAt = performance.now();
     const { payload } = job.envelope;
-    const made = await this.run(job);
+    const count = await this.run(job);
     return {
-      usage: { ...noTokens, units: unitsOfImages(payload, made) },
+      usage: { ...noTokens, units: unitsOfImages(payload, count) },
       cancelled: job.signal.aborted,
       executionMs: Math.round(performance.now() - startedAt),
     };
@@ -69,7 +69,7 @@ export class ImageProcessor {
   private async classify({ envelope, signal, replies }: RunningJob<ImageJobPayload>): Promise<number> {
     const [image] = await this.decode(envelope.payload.inputs.slice(0, 1));
     if (image === undefined) return 0;
-    const scores = await classifyImage(image, { runner: this.parts.runner, id: envelope.requestId, signal });
+    const scores = await classifyImage(image, { runner: this.dependencies.runner, id: envelope.requestId, signal });
     if (scores === null || signal.aborted) return 0;
     const event: ImageClassifiedEvent = { type: 'image-classified', scores };
     replies.send(event);
@@ -80,18 +80,18 @@ export class ImageProcessor {
   private async make(job: RunningJob<ImageJobPayload>): Promise<number> {
     const { payload } = job.envelope;
     const inputs = await this.decode(payload.inputs);
-    let made = 0;
+    let count = 0;
     for (const seeds of this.batches(payload)) {
-      const finished = await this.makeBatch(job, { inputs, first: made, seeds });
-      made += finished;
+      const finished = await this.makeBatch(job, { inputs, first: count, seeds });
+      count += finished;
       if (finished < seeds.length) break;
     }
-    return made;
+    return count;
   }
 
   /** Sends a text per input image; returns how many. One image at a time is in memory. */
   private async describe({ envelope, signal, replies }: RunningJob<ImageJobPayload>): Promise<number> {
-    const { runner, manifest, artifacts } = this.parts;
+    const { runner, manifest, artifacts } = this.dependencies;
     const { family } = manifest;
     for (const [index, artifactId] of envelope.payload.inputs.entries()) {
       const { bytes } = await artifacts.read(artifactId, maxInputBytes);
@@ -108,7 +108,7 @@ export class ImageProcessor {
 
   /** Splits the seeds into those of one run of the model: `familyOptions.batch` of them, 1 by default. */
   private *batches({ seeds }: ImageJobPayload): Generator<number[]> {
-    const { family, familyOptions } = this.parts.manifest;
+    const { family, familyOptions } = this.dependencies.manifest;
     const batch = isGenerator({ family }) ? Math.max(1, Math.trunc(Number(familyOptions?.['batch'] ?? 1))) : 1;
     for (let from = 0; from < seeds.length; from += batch) yield seeds.slice(from, from + batch);
   }
@@ -121,7 +121,7 @@ export class ImageProcessor {
     const startedAt = performance.now();
     const { envelope, signal } = job;
     const { payload } = envelope;
-    const { runner, manifest } = this.parts;
+    const { runner, manifest } = this.dependencies;
     const id = `${envelope.requestId}-${first}`;
     const run = { runner, upscaler: this.upscaler(payload), id, options: { signal } };
     const images = await makeImages({ payload, inputs, seeds, family: manifest.family }, run);
@@ -146,7 +146,7 @@ export class ImageProcessor {
   ): Promise<boolean> {
     const startedAt = performance.now();
     const { payload, requestId } = envelope;
-    const { manifest, helper } = this.parts;
+    const { manifest, helper } = this.dependencies;
     const judged = payload.safeMode
       ? await checkImage(image, { safetyClassifier: helper(safetyModelId), id: `${requestId}-${index}`, signal })
       : { image, blurred: false };
@@ -161,7 +161,7 @@ export class ImageProcessor {
   /** Throws `MODEL_OFFLINE` while the worker has no upscaler loaded. */
   private upscaler({ drawn }: ImageJobPayload): TaskRunner | null {
     if (drawn === undefined) return null;
-    const upscaler = this.parts.helper(drawn.upscaler);
+    const upscaler = this.dependencies.helper(drawn.upscaler);
     if (upscaler !== null) return upscaler;
     throw new PlatformError(
       'MODEL_OFFLINE',
@@ -173,7 +173,7 @@ export class ImageProcessor {
   private async decode(artifactIds: readonly string[]): Promise<Pixels[]> {
     const images: Pixels[] = [];
     for (const id of artifactIds) {
-      const { bytes } = await this.parts.artifacts.read(id, maxInputBytes);
+      const { bytes } = await this.dependencies.artifacts.read(id, maxInputBytes);
       // The api checked the header against the limits of its route; these are the widest of them.
       images.push(await decodeImage(bytes, { channels: 4, maxPixels: maxImagePixels, param: 'image' }));
     }
@@ -189,7 +189,7 @@ export class ImageProcessor {
     const bytes = await encodeImage(image, { format, exif: withExif ? exif : undefined }).catch((cause: unknown) => {
       throw new PlatformError('INFERENCE_FAILED', 'The image could not be encoded.', null, { cause });
     });
-    const { id } = await this.parts.artifacts.put(bytes, {
+    const { id } = await this.dependencies.artifacts.put(bytes, {
       kind: 'result',
       contentType: imageContentTypes[format],
       lifetimeMs: resultLifetimeMs,

@@ -53,14 +53,14 @@ export async function unfitted(image: Pixels, { width, height }: FrameSize): Pro
  * Puts the pixels of an original with four channels back where nothing was masked, with their alpha. What was made is
  * opaque, and so is the result unless a transparent pixel is kept. Both images have one size.
  */
-export function keepUnmasked(made: Pixels, original: Pixels, mask: Uint8Array): Pixels {
+export function keepUnmasked(redrawn: Pixels, original: Pixels, mask: Uint8Array): Pixels {
   const channels = mask.some((value, pixel) => value === 0 && original.data[pixel * 4 + 3] !== 255) ? 4 : 3;
   const data = new Uint8Array(mask.length * channels);
   for (let pixel = 0; pixel < mask.length; pixel++) {
-    const { data: from, channels: step } = mask[pixel] === 0 ? original : made;
+    const { data: from, channels: step } = mask[pixel] === 0 ? original : redrawn;
     for (let channel = 0; channel < channels; channel++) {
       data[pixel * channels + channel] = channel < step ? (from[pixel * step + channel] as number) : 255;
     }
   }
-  return { ...made, channels, data };
+  return { ...redrawn, channels, data };
 }

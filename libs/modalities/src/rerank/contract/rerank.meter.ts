@@ -42,7 +42,10 @@ export function maxRerankTokens(
   const cut = maxTokensPerDocument ?? Infinity;
   const around = prompt === undefined ? 0 : tokensOf(filled(prompt, instruction));
   const ofQuery = tokensOf(query) + maxTokensAround + around;
-  return documents.reduce((sum, each) => sum + Math.min(maxInputTokens, ofQuery + Math.min(cut, tokensOf(each))), 0);
+  return documents.reduce(
+    (sum, document) => sum + Math.min(maxInputTokens, ofQuery + Math.min(cut, tokensOf(document))),
+    0,
+  );
 }
 
 function filled({ template, instruction }: RerankPrompt, other: string | null | undefined): string {

@@ -52,7 +52,7 @@ const maxSampleSeconds = 60;
 
 /** Speaks one text sentence by sentence: the model works on the next sentence while one is encoded and sent. */
 export class SpeechProcessor {
-  constructor(private readonly parts: SpeechProcessorDependencies) {}
+  constructor(private readonly dependencies: SpeechProcessorDependencies) {}
 
   /**
    * Rejects with a `PlatformError`; `INVALID_REQUEST` when there is nothing to speak. A cancelled job resolves, with
@@ -62,8 +62,8 @@ export class SpeechProcessor {
     const startedAt = performance.now();
     const { format } = job.envelope.payload;
     // Checked before the model runs for audio that cannot be encoded.
-    if (needsFfmpeg(format)) await this.parts.media.require();
-    const run = new SpeechRun(job, this.parts, await this.voiceOf(job));
+    if (needsFfmpeg(format)) await this.dependencies.media.require();
+    const run = new SpeechRun(job, this.dependencies, await this.voiceOf(job));
     const cancelled = !(await run.speak());
     return {
       usage: { ...noTokens, units: { characters: run.characters } },
@@ -76,7 +76,7 @@ export class SpeechProcessor {
     const { voice } = envelope.payload;
     const sampleId = envelope.payload.sampleId ?? null;
     if (sampleId === null) return voice ?? '';
-    const { artifacts, media } = this.parts;
+    const { artifacts, media } = this.dependencies;
     const options = { sampleRate: sampleRateOfVoices, maxSeconds: maxSampleSeconds, signal };
     const samples = await artifacts.withFile(sampleId, (path) => decodeWholeAudio(media, { path }, options));
     return { samples, sampleRate: sampleRateOfVoices };
@@ -96,11 +96,11 @@ class SpeechRun {
 
   constructor(
     private readonly job: RunningJob<SpeechJobPayload>,
-    private readonly parts: SpeechProcessorDependencies,
+    private readonly dependencies: SpeechProcessorDependencies,
     private readonly voice: string | VoiceSample,
   ) {
     const { format } = job.envelope.payload;
-    this.sender = new AudioSender(job.replies, parts.artifacts, audioContentTypes[format]);
+    this.sender = new AudioSender(job.replies, dependencies.artifacts, audioContentTypes[format]);
   }
 
   /** False: the job was cancelled. */
@@ -137,7 +137,7 @@ class SpeechRun {
     const input: SpeakInput = { text, before, voice: this.voice, speed, language: language ?? null };
     const request = { id: `${envelope.requestId}.${index}`, task: speakTask, input };
     const ends = AbortSignal.any([signal, this.broken.signal]);
-    const { cancelled, output } = await this.parts.runner.runTask(request, { signal: ends });
+    const { cancelled, output } = await this.dependencies.runner.runTask(request, { signal: ends });
     return cancelled ? null : (output as SpeakOutput);
   }
 
@@ -160,7 +160,7 @@ class SpeechRun {
     const { format } = envelope.payload;
     const options = { format, sampleRate, signal, timeoutMs: toolTimeMs(envelope) };
     try {
-      for await (const bytes of encodeAudio(this.parts.media, this.queue, options)) {
+      for await (const bytes of encodeAudio(this.dependencies.media, this.queue, options)) {
         this.sender.add(bytes);
       }
     } catch (error) {

@@ -59,13 +59,16 @@ export function normalizeTranslation({ file, ...body }: TranslationRequest): Nor
 }
 
 function shownTimes(body: TranscriptionRequest, format: TranscriptionFormat): NormalizedTranscription['shown'] {
-  const asked = body.timestamp_granularities ?? [];
-  const unknown = asked.find((name) => !granularities.includes(name));
+  const granularityNames = body.timestamp_granularities ?? [];
+  const unknown = granularityNames.find((name) => !granularities.includes(name));
   if (unknown !== undefined) {
     throw invalid('timestamp_granularities', `may hold ${granularities.join(' and ')}`);
   }
   if (format === 'verbose_json') {
-    return { words: asked.includes('word'), segments: asked.length === 0 || asked.includes('segment') };
+    return {
+      words: granularityNames.includes('word'),
+      segments: granularityNames.length === 0 || granularityNames.includes('segment'),
+    };
   }
   const both = format === 'json' && body.timestamps === true;
   return { words: both, segments: both };

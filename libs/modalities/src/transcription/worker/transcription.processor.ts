@@ -30,14 +30,14 @@ const blockSamples = recognitionBlockSeconds * recognitionSampleRate;
 
 /** Runs one transcription: decodes the recording in pieces and has the model transcribe block after block. */
 export class TranscriptionProcessor {
-  constructor(private readonly parts: TranscriptionProcessorDependencies) {}
+  constructor(private readonly dependencies: TranscriptionProcessorDependencies) {}
 
   /** Rejects with a `PlatformError`. A cancelled job resolves, with the seconds that were transcribed. */
   async process(job: RunningJob<TranscriptionJobPayload>): Promise<JobReport> {
     const startedAt = performance.now();
-    const run = new TranscriptionRun(job, this.parts.runner);
+    const run = new TranscriptionRun(job, this.dependencies.runner);
     const { artifactId, maxSeconds } = job.envelope.payload;
-    await this.parts.artifacts.withFile(artifactId, async (path) => {
+    await this.dependencies.artifacts.withFile(artifactId, async (path) => {
       const decoding = {
         sampleRate: recognitionSampleRate,
         maxSeconds: maxSeconds,
@@ -45,7 +45,7 @@ export class TranscriptionProcessor {
         timeoutMs: toolTimeMs(job.envelope),
       };
       try {
-        for await (const part of decodeAudio(this.parts.media, { path }, decoding)) {
+        for await (const part of decodeAudio(this.dependencies.media, { path }, decoding)) {
           if (!(await run.take(part))) return;
         }
         await run.finish();

@@ -49,12 +49,12 @@ export async function videoPayload(
     resultId: null,
   };
   if (plan.operation === 'from-text') {
-    const { prompt, negativePrompt, seed, seconds, resolution, ...made } = plan;
-    const frames = { count: made.frames, param: 'duration' };
+    const { prompt, negativePrompt, seed, seconds, resolution, ...settings } = plan;
+    const frames = { count: settings.frames, param: 'duration' };
     const param = resolution === null ? 'aspect_ratio' : 'resolution';
-    requireFits({ width: made.width, height: made.height, divisor: model.sizeDivisor, param, frames });
+    requireFits({ width: settings.width, height: settings.height, divisor: model.sizeDivisor, param, frames });
     const units = unitsOfMaking(pricing, { seconds, resolution });
-    return { ...open, ...made, inputs: [], words: { prompt, negativePrompt, seed }, units };
+    return { ...open, ...settings, inputs: [], words: { prompt, negativePrompt, seed }, units };
   }
   if (plan.operation === 'between') {
     const { images, seconds, fps, frames, resolution } = plan;

@@ -8,7 +8,7 @@ import { factorOf } from './video.normalizer.js';
 import { refuseLongSource, refuseOfKind, refuseUnpriced } from './video.refusals.js';
 import { openSecondsOf, secondsOf } from './video-seconds.js';
 
-export interface QuoteParts {
+export interface QuoteDependencies {
   model: VideoModel;
   pricing: Pricing | null;
   /** Fetches a video and returns its length in seconds. Called at most once, and only for a valid request. */
@@ -19,33 +19,33 @@ export interface QuoteParts {
  * Returns what a job of these inputs would use. Rejects with the same field errors as queueing it, and as `measure`
  * does.
  */
-export async function quotedUnits(body: QuoteVideoRequest, parts: QuoteParts): Promise<VideoUnits> {
-  const { model } = parts;
+export async function quotedUnits(body: QuoteVideoRequest, dependencies: QuoteDependencies): Promise<VideoUnits> {
+  const { model } = dependencies;
   if (!model.inputs.has('video_url')) refuseFields(body, ['video_url'], model);
   refuseOfKind(body, model);
-  return await (model.kind === 'upscaler' ? unitsOfUpscaler(body, parts) : unitsOfMaker(body, parts));
+  return await (model.kind === 'upscaler' ? unitsOfUpscaler(body, dependencies) : unitsOfMaker(body, dependencies));
 }
 
-async function unitsOfUpscaler(body: QuoteVideoRequest, parts: QuoteParts): Promise<VideoUnits> {
-  const { model, pricing } = parts;
+async function unitsOfUpscaler(body: QuoteVideoRequest, dependencies: QuoteDependencies): Promise<VideoUnits> {
+  const { model, pricing } = dependencies;
   const factor = factorOf(body.upscale_factor, model);
   refuseUnpriced(model, pricing, { unit: unitOfUpscaling(factor), param: 'upscale_factor' });
-  const seconds = (await secondsOfSource(body, parts)) ?? secondsOf(body.duration);
+  const seconds = (await secondsOfSource(body, dependencies)) ?? secondsOf(body.duration);
   if (seconds !== null) return unitsOfUpscaling({ seconds, factor });
   const message =
     'reference_video_total_duration or video_url is required: the price depends on the length of the source.';
   throw invalidField(message, 'reference_video_total_duration', 'required');
 }
 
-async function unitsOfMaker(body: QuoteVideoRequest, parts: QuoteParts): Promise<VideoUnits> {
-  const { model, pricing } = parts;
+async function unitsOfMaker(body: QuoteVideoRequest, dependencies: QuoteDependencies): Promise<VideoUnits> {
+  const { model, pricing } = dependencies;
   if (hasSource(body, model)) {
     if (isGiven(body.resolution)) {
       throw invalidField('resolution does not go with a source: the size is that of the source.', 'resolution');
     }
     refuseUnpriced(model, pricing, { unit: unitOfMaking(pricing, null), param: 'video_url' });
   }
-  const sourceSeconds = await secondsOfSource(body, parts);
+  const sourceSeconds = await secondsOfSource(body, dependencies);
   if (sourceSeconds !== null) return unitsOfMaking(pricing, { seconds: sourceSeconds, resolution: null });
   const resolution = body.resolution ?? model.resolutions[0] ?? null;
   refuseUnpriced(model, pricing, { unit: unitOfMaking(pricing, resolution), param: 'resolution' });
@@ -58,10 +58,10 @@ function hasSource(body: QuoteVideoRequest, { inputs }: VideoModel): boolean {
 }
 
 /** Returns null if the request names no source. */
-async function secondsOfSource(body: QuoteVideoRequest, { model, measure }: QuoteParts): Promise<number | null> {
-  const { video_url: url, reference_video_total_duration: given } = body;
+async function secondsOfSource(body: QuoteVideoRequest, { model, measure }: QuoteDependencies): Promise<number | null> {
+  const { video_url: url, reference_video_total_duration: seconds } = body;
   if (!hasSource(body, model)) return null;
-  if (!isGiven(given)) return isGiven(url) ? await measure(url) : null;
-  refuseLongSource(model, given);
-  return given;
+  if (!isGiven(seconds)) return isGiven(url) ? await measure(url) : null;
+  refuseLongSource(model, seconds);
+  return seconds;
 }

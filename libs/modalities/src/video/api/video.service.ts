@@ -58,15 +58,15 @@ export class VideoService {
     const pricing = limited.price.pricing;
     const inputReader = this.readerOf(opened);
     const requireFits = (demand: RunDemand): void => requireRunFits(opened.resolved, demand);
-    const made = await videoPayload(plan, { model, inputReader, pricing, requireFits });
+    const payload = await videoPayload(plan, { model, inputReader, pricing, requireFits });
     const resultId = model.privateDelivery ? this.urls.reserveResult(model.id) : null;
     const queueId = await limited.queue(
       {
         definition: videoJob,
         deadlineMs: this.config.mediaDeadlineMs,
-        payload: { ...made, resultId },
-        bounds: { ...noTokens, units: made.units },
-        amountNano: quoteVideo(made.units, pricing),
+        payload: { ...payload, resultId },
+        bounds: { ...noTokens, units: payload.units },
+        amountNano: quoteVideo(payload.units, pricing),
       },
       { delivery: resultId === null ? 'inline' : 'link', inputArtifacts: [...inputReader.artifactIds] },
     );

@@ -18,8 +18,8 @@ export function unitsOfMaking(
 
 /** Returns the unit name for seconds of a generated video, in this resolution or in that of its source. */
 export function unitOfMaking(pricing: Pricing | null, resolution: string | null): string {
-  const own = `resolutions.${resolution}`;
-  return resolution !== null && priceAt(pricing, own) !== null ? own : 'per_second';
+  const exactKey = `resolutions.${resolution}`;
+  return resolution !== null && priceAt(pricing, exactKey) !== null ? exactKey : 'per_second';
 }
 
 /** Returns the seconds of an upscaled video. */

@@ -10,7 +10,7 @@ const maxAhead = 2;
  */
 export async function* framesAhead(frames: AsyncIterable<ClipFrame>, onEnd: () => void): AsyncGenerator<Uint8Array> {
   const source = frames[Symbol.asyncIterator]();
-  const asked: Promise<Uint8Array | null>[] = [];
+  const requested: Promise<Uint8Array | null>[] = [];
   const failures: unknown[] = [];
   let failed: (error: unknown) => void = () => undefined;
   const ask = (): void => {
@@ -20,10 +20,10 @@ export async function* framesAhead(frames: AsyncIterable<ClipFrame>, onEnd: () =
       failures.push(error);
       failed(error);
     });
-    asked.push(frame);
+    requested.push(frame);
   };
   // One shared promise for all failures would keep every frame in memory until the last.
-  const made = (frame: Promise<Uint8Array | null>): Promise<Uint8Array | null> =>
+  const unlessFailed = (frame: Promise<Uint8Array | null>): Promise<Uint8Array | null> =>
     new Promise((resolve, reject) => {
       failed = reject;
       if (failures.length > 0) reject(failures[0]);
@@ -31,8 +31,8 @@ export async function* framesAhead(frames: AsyncIterable<ClipFrame>, onEnd: () =
     });
   try {
     for (let count = 0; count < maxAhead; count++) ask();
-    for (let next = asked.shift(); next !== undefined; next = asked.shift()) {
-      const frame = await made(next);
+    for (let next = requested.shift(); next !== undefined; next = requested.shift()) {
+      const frame = await unlessFailed(next);
       if (frame === null) return;
       ask();
       yield frame;

@@ -17,28 +17,34 @@ export interface VideoFramesDependencies {
 /**
  * Upscales every frame of a video. Its frames reject with `INVALID_VIDEO_FORMAT` when they run beyond what is paid for.
  */
-export async function videoUpscaled(payload: VideoJobPayload, parts: VideoFramesDependencies): Promise<VideoClip> {
-  const source = await sourceOf(payload, parts);
+export async function videoUpscaled(
+  payload: VideoJobPayload,
+  dependencies: VideoFramesDependencies,
+): Promise<VideoClip> {
+  const source = await sourceOf(payload, dependencies);
   const { scale } = payload;
   const { width, height } = source.probe;
   const upscaled = async function* (): AsyncGenerator<ClipFrame> {
     for await (const frame of source.frames()) {
-      yield { pixels: scale === 1 ? frame.data : parts.model.upscaled(frame, scale) };
+      yield { pixels: scale === 1 ? frame.data : dependencies.model.upscaled(frame, scale) };
     }
   };
   return { ...source.video, width: width * scale, height: height * scale, frames: upscaled() };
 }
 
 /** Inserts a frame between each two of a video, at twice its rate. */
-export async function videoDoubled(payload: VideoJobPayload, parts: VideoFramesDependencies): Promise<VideoClip> {
-  const source = await sourceOf(payload, parts);
+export async function videoDoubled(
+  payload: VideoJobPayload,
+  dependencies: VideoFramesDependencies,
+): Promise<VideoClip> {
+  const source = await sourceOf(payload, dependencies);
   const { numerator, denominator } = source.video.fps;
   const doubled = async function* (): AsyncGenerator<ClipFrame> {
     let before: RgbPixels | null = null;
     for await (const frame of source.frames()) {
       if (before !== null) {
         yield { pixels: before.data };
-        yield { pixels: parts.model.between(before, frame, 0.5) };
+        yield { pixels: dependencies.model.between(before, frame, 0.5) };
       }
       before = frame;
     }

@@ -30,14 +30,14 @@ interface FrameMaking {
 
 /** Generates one video frame by frame: only a few frames are in memory, whatever its length. */
 export class VideoProcessor {
-  constructor(private readonly parts: VideoProcessorDependencies) {}
+  constructor(private readonly dependencies: VideoProcessorDependencies) {}
 
   /** Rejects with a `PlatformError`, or with the signal's reason: a partial video is worth nothing. */
   async process(job: RunningJob<VideoJobPayload>): Promise<JobReport> {
     const startedAt = performance.now();
     const { envelope, signal } = job;
     const { payload } = envelope;
-    const { runner, media } = this.parts;
+    const { runner, media } = this.dependencies;
     await media.require();
     const ended = new AbortController();
     const ends = AbortSignal.any([signal, ended.signal]);
@@ -53,7 +53,7 @@ export class VideoProcessor {
 
   private async make(job: RunningJob<VideoJobPayload>, making: FrameMaking): Promise<string> {
     const { payload } = job.envelope;
-    const { artifacts, media } = this.parts;
+    const { artifacts, media } = this.dependencies;
     const { model, signal } = making;
     if (payload.words) {
       const progress = (percent: number): void => job.progress(percent);
@@ -71,7 +71,7 @@ export class VideoProcessor {
   }
 
   private async write(job: RunningJob<VideoJobPayload>, video: VideoClip, { end }: FrameMaking): Promise<string> {
-    const { artifacts, media } = this.parts;
+    const { artifacts, media } = this.dependencies;
     const { signal, envelope } = job;
     const { resultId } = envelope.payload;
     const { width, height, fps, pixelAspect = null, audio } = video;

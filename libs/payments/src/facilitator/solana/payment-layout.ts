@@ -91,7 +91,7 @@ function checkFees([first, second]: readonly SolanaInstruction[]): Refusal | nul
 }
 
 function checkRest(instructions: readonly SolanaInstruction[]): Refusal | null {
-  const countOf = (program: string) => instructions.filter((each) => each.program === program).length;
+  const countOf = (program: string) => instructions.filter((instruction) => instruction.program === program).length;
   const memos = countOf(memoProgram);
   const assertions = countOf(assertionProgram);
   if (memos + assertions === instructions.length && memos <= maxMemos && assertions <= maxAssertions) return null;

@@ -28,8 +28,8 @@ class StoreQueue extends Queue {
 
 class StoreWorker<Data> extends BullWorker<Data> {
   constructor(name: string, processor: Processor<Data>, options: WorkerOptions) {
-    const own = { runRetryDelay: 1_000, ...options } as unknown as WorkerOptions<StoreConnection>;
-    super(name, processor, own, storeOf(options));
+    const workerOptions = { runRetryDelay: 1_000, ...options } as unknown as WorkerOptions<StoreConnection>;
+    super(name, processor, workerOptions, storeOf(options));
   }
 }
 

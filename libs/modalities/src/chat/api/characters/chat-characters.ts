@@ -30,11 +30,11 @@ export class ChatCharacters {
    * `INVALID_REQUEST` for a character that is to continue plain texts.
    */
   async of(
-    { model, service_parameters: own }: Pick<ChatCompletionRequest, 'model' | 'service_parameters'>,
+    { model, service_parameters: parameters }: Pick<ChatCompletionRequest, 'model' | 'service_parameters'>,
     { prompts }: RawPrompts = {},
   ): Promise<ChatCharacter | null> {
     const { name, suffix } = parseModelName(model ?? defaultModel);
-    const slug = own?.character_slug ?? suffix['character_slug'];
+    const slug = parameters?.character_slug ?? suffix['character_slug'];
     if (slug === undefined) return null;
     if (prompts !== undefined) {
       throw invalidField('A character needs a conversation: use /chat/completions.', 'model', 'unsupported');

@@ -34,9 +34,12 @@ export function toolSchemas({ tools = [], toolChoice, allowedTools }: ChatJobPay
   const named = typeof toolChoice === 'object' ? [toolChoice.name] : allowedTools;
   const callable = toolChoice === 'none' ? [] : tools.filter(({ name }) => named === undefined || named.includes(name));
   // A text format is checked where it is compiled; its schema is the service's own.
-  const own = callable.filter(({ textFormat }) => textFormat === undefined);
+  const plainTools = callable.filter(({ textFormat }) => textFormat === undefined);
   return new Map(
-    own.map(({ name, parameters, strict, param = 'tools' }) => [name, { param, schema: parameters, isStrict: strict }]),
+    plainTools.map(({ name, parameters, strict, param = 'tools' }) => [
+      name,
+      { param, schema: parameters, isStrict: strict },
+    ]),
   );
 }
 
