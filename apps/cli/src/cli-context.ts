@@ -1,10 +1,10 @@
-import { readFile } from 'node:fs/promises';
 import type { AccountsService } from '#accounts';
 import { PlatformError } from '#common';
 import { type ProcessIdentity, processState, startCommand } from '#platform/process';
 import type { ModelRegistryService } from '#model-registry';
 import { createProgressReporter, type ProgressReporter, type SourceSettings } from '#model-store';
 import { type CliConfig, forgetPostgresVariables } from '#platform/config';
+import { readIfPresent } from '#platform/files';
 import { runtimeFile } from '#platform/home';
 import type { PrismaService } from '#platform/prisma';
 import type { QueueTransport } from '#queue';
@@ -189,15 +189,12 @@ export class CliContext {
 
   /** Also returns null for a state file that a killed `npm start` left behind. */
   private async runtime(): Promise<RuntimeFile | null> {
-    try {
-      const runtime = JSON.parse(await readFile(runtimeFile(this.config.home), 'utf8')) as RuntimeFile;
-      if ((await processState(runtime)) === 'gone') return null;
-      if (runtime.hasOwnDatabase && this.config.databaseUrl === undefined) forgetPostgresVariables();
-      return runtime;
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null;
-      throw error;
-    }
+    const content = await readIfPresent(runtimeFile(this.config.home));
+    if (content === null) return null;
+    const runtime = JSON.parse(content.toString('utf8')) as RuntimeFile;
+    if ((await processState(runtime)) === 'gone') return null;
+    if (runtime.hasOwnDatabase && this.config.databaseUrl === undefined) forgetPostgresVariables();
+    return runtime;
   }
 }
 

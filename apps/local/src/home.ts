@@ -1,8 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { constants, existsSync } from 'node:fs';
-import { access, chmod, mkdir, readFile, rm } from 'node:fs/promises';
+import { access, chmod, mkdir, rm } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { errorText } from '#common/values';
+import { readIfPresent } from '#platform/files';
 import { firstKeysFile, runtimeFile, secretKeyFile, writePrivate } from '#platform/home';
 import { type ProcessIdentity, startCommand, StartRefusal } from '#platform/process';
 
@@ -46,17 +47,14 @@ async function reasonOf(error: unknown, home: string): Promise<string> {
 /** Returns the secret key of this home, created at its first start. */
 export async function readSecretKey(home: string): Promise<string> {
   const file = secretKeyFile(home);
-  try {
-    const key = (await readFile(file, 'utf8')).trim();
-    if (!/^[0-9a-f]{64}$/i.test(key)) {
-      throw new StartRefusal(
-        `${file} does not hold 64 hex digits. Restore it from a backup, or delete it: a new key is made, and what the old ` +
-          'one encrypted is lost, such as open jobs and stored responses.',
-      );
-    }
-    return key;
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
+  const content = await readIfPresent(file);
+  if (content !== null) {
+    const known = content.toString('utf8').trim();
+    if (/^[0-9a-f]{64}$/i.test(known)) return known;
+    throw new StartRefusal(
+      `${file} does not hold 64 hex digits. Restore it from a backup, or delete it: a new key is made, and what the old ` +
+        'one encrypted is lost, such as open jobs and stored responses.',
+    );
   }
   const key = randomBytes(32).toString('hex');
   await writePrivate(file, `${key}\n`);

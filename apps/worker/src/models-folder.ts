@@ -1,6 +1,7 @@
 import { readdir, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { errorText } from '#common/values';
+import { isMissingFile } from '#platform/files';
 import { modelFolder, modelsFolder } from '#model-store';
 import { type ModelManifest, readStoredManifest } from '#model-registry/manifest';
 
@@ -54,7 +55,7 @@ export class InstalledModels {
       return entries.filter((entry) => entry.isDirectory() && !entry.name.startsWith('.')).map((entry) => entry.name);
     } catch (error) {
       // The folder does not exist before the first pull.
-      if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return [];
+      if (isMissingFile(error)) return [];
       throw error;
     }
   }

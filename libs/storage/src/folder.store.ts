@@ -3,6 +3,7 @@ import { createReadStream } from 'node:fs';
 import { link, mkdir, open, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { pipeline } from 'node:stream';
+import { isMissingFile } from '#platform/files';
 import { ArtifactIdFactory } from './artifact-id-factory.js';
 import { type ArtifactKind, artifactPath, type ArtifactRecord, hourOf, parseArtifactId } from './artifact.js';
 import type {
@@ -14,7 +15,7 @@ import type {
   PutOptions,
 } from './artifact-store.js';
 import { chunksOf, ContentCheck, ContentMeter } from './content-reader.js';
-import { damaged, folderError, isMissingFile, mediaNotFound, tooLarge } from './storage-error.js';
+import { damaged, folderError, mediaNotFound, tooLarge } from './storage-error.js';
 
 /** Age above which a partial write is orphaned: its writer was killed. */
 const abandonedMs = 3_600_000;

@@ -18,14 +18,6 @@ function storageFull(cause: unknown): PlatformError {
   return new PlatformError('STORAGE_FULL', 'The service has no room to store media at the moment.', null, { cause });
 }
 
-function codeOf(error: unknown): string {
-  return error instanceof Error ? String((error as NodeJS.ErrnoException).code ?? error.name) : '';
-}
-
-export function isMissingFile(error: unknown): boolean {
-  return codeOf(error) === 'ENOENT';
-}
-
 /** Maps a disk error to a message for clients. */
 export function folderError(error: unknown): Error {
   if (error instanceof PlatformError) return error;

@@ -1,7 +1,7 @@
-import { readFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { type BackupManifest, type HomeFile, refuse } from '#backup';
 import { keyFingerprint } from '#jobs/store-checks';
+import { readIfPresent } from '#platform/files';
 import { firstKeysFile, secretKeyFile } from '#platform/home';
 import type { PrismaService } from '#platform/prisma';
 import type { CliContext } from '../cli-context.js';
@@ -16,10 +16,10 @@ export const homeFileNames: readonly string[] = [homeKey, basename(firstKeysFile
  * it may have another.
  */
 export async function readHomeKeys(home: string, fingerprints: Readonly<Record<string, string>>): Promise<HomeFile[]> {
-  const key = await readIfExists(secretKeyFile(home));
+  const key = await readIfPresent(secretKeyFile(home));
   if (key === null || !isKeyOf(key.toString('utf8'), fingerprints)) return [];
   const files = await Promise.all(
-    homeFileNames.map(async (name) => ({ name, content: await readIfExists(join(home, name)) })),
+    homeFileNames.map(async (name) => ({ name, content: await readIfPresent(join(home, name)) })),
   );
   return files.flatMap(({ name, content }) => (content === null ? [] : [{ name, content }]));
 }
@@ -39,7 +39,7 @@ export async function assertReadable(
         `or ${lostKey}`,
     );
   }
-  const inHome = (await readIfExists(secretKeyFile(home)))?.toString('utf8') ?? null;
+  const inHome = (await readIfPresent(secretKeyFile(home)))?.toString('utf8') ?? null;
   if (homeFiles.includes(homeKey)) {
     if (inHome === null || replace || isKeyOf(inHome, keyFingerprints)) return;
     throw refuse(
@@ -58,13 +58,6 @@ function isKeyOf(key: string, fingerprints: Readonly<Record<string, string>>): b
   if (!/^[0-9a-f]{64}$/i.test(trimmed)) return false;
   const noted = fingerprints[secretKeyName];
   return noted === undefined || keyFingerprint(secretKeyName, trimmed).toString('hex') === noted;
-}
-
-async function readIfExists(path: string): Promise<Buffer | null> {
-  return await readFile(path).catch((error: NodeJS.ErrnoException) => {
-    if (error.code === 'ENOENT') return null;
-    throw error;
-  });
 }
 
 /** Lets the processes note another key at their start. */

@@ -2,7 +2,7 @@ import {
   findProviderDevices,
   judgeRecord,
   type ProviderDevices,
-  softwareNote,
+  refuseDevice,
   trialKey,
   TrialStore,
 } from '#inference/trials';
@@ -76,9 +76,8 @@ export async function diagnoseMachine({ config, signal }: CliContext): Promise<D
 
 /** Why a provider is not even tried here; null if it is. */
 function whyNot(name: string, device: KnownDevice, allowsSoftware: boolean): string | null {
-  if (device === undefined) return null;
-  if ('missing' in device) return `${name} skipped: ${device.missing}`;
-  return device.isSoftware && !allowsSoftware ? `${name} skipped: ${softwareNote(device)}` : null;
+  const refusal = device === undefined ? null : refuseDevice(device, allowsSoftware);
+  return refusal === null ? null : `${name} skipped: ${refusal}`;
 }
 
 /** Chooses as a worker would that has tried the model before. */
@@ -92,8 +91,7 @@ async function recallChoice(
     if (device === undefined || 'missing' in device) return { provider, notes };
     const graph = { modelId: manifest.id, directory: folder, graphFile: manifest.graphFile };
     const record = await trials.read(await trialKey(graph, provider, device));
-    const speedCounts = usable.includes('cpu') && !device.isSoftware;
-    const judged = record === null ? { note: 'not tried yet' } : judgeRecord(record, speedCounts);
+    const judged = record === null ? { note: 'not tried yet' } : judgeRecord(record, { device, providers: usable });
     if (!('skipped' in judged)) {
       return { provider, notes: judged.note === null ? notes : [...notes, `${provider}: ${judged.note}`] };
     }

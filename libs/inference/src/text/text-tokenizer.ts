@@ -3,6 +3,7 @@ import { basename, join } from 'node:path';
 import type { Tokenizer } from '@huggingface/tokenizers';
 import { PlatformError } from '#common';
 import { errorText } from '#common/values';
+import { readIfPresent } from '#platform/files';
 import { ByteDetokenizer, type Detokenizer, WindowDetokenizer } from './detokenizer.js';
 import { ControlTokens } from './control-tokens.js';
 import { readMarkedText } from './marked-text.js';
@@ -241,12 +242,7 @@ export async function readJsonIfPresent<Content>(path: string): Promise<Content 
 }
 
 export async function readTextIfPresent(path: string): Promise<string | null> {
-  try {
-    return await readFile(path, 'utf8');
-  } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return null;
-    throw error;
-  }
+  return (await readIfPresent(path))?.toString('utf8') ?? null;
 }
 
 function contentOf(token: SpecialToken | null | undefined): string | null {

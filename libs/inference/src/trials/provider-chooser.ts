@@ -88,11 +88,12 @@ export class ProviderChooser {
     const failed = this.failedLoads.get(`${load.modelId} ${provider}`);
     if (failed !== undefined && failed.untilMs > performance.now()) return { skipped: failed.reason };
     if ('missing' in device) return { skipped: device.missing };
-    if (device.isSoftware && !allowsSoftware) return { skipped: softwareNote(device) };
+    const refusal = refuseDevice(device, allowsSoftware);
+    if (refusal !== null) return { skipped: refusal };
     const key = await trialKey(load, provider, device);
     const known = await trials.read(key);
-    const speedCounts = load.providers.includes('cpu') && !device.isSoftware;
-    if (known !== null) return judgeRecord(known, speedCounts);
+    const situation = { device, providers: load.providers };
+    if (known !== null) return judgeRecord(known, situation);
     const record = await this.inTurn(async () => {
       this.options.log(`trying ${load.modelId} on ${provider} (${device.name})`);
       const attempt = await this.attempt(provider, load, signal);
@@ -103,7 +104,7 @@ export class ProviderChooser {
       if (isLasting && !signal.aborted) await trials.write(key, whole);
       return whole;
     });
-    return judgeRecord(record, speedCounts);
+    return judgeRecord(record, situation);
   }
 
   private async attempt(provider: string, load: HostLoadOptions, signal: AbortSignal): Promise<Attempt> {
@@ -140,8 +141,21 @@ class Reference {
   }
 }
 
-/** Returns whether the provider is used, by what its trial has shown. */
-export function judgeRecord(record: TrialRecord, speedCounts: boolean): Judgement {
+/** Why a device is not even tried; null if it is. */
+export function refuseDevice(device: ProviderDevice | MissingDevice, allowsSoftware: boolean): string | null {
+  if ('missing' in device) return device.missing;
+  return device.isSoftware && !allowsSoftware ? softwareNote(device) : null;
+}
+
+/**
+ * Returns whether the provider is used, by what its trial has shown. Its speed counts where the processor is another
+ * choice.
+ */
+export function judgeRecord(
+  record: TrialRecord,
+  { device, providers }: { device: ProviderDevice; providers: readonly string[] },
+): Judgement {
+  const speedCounts = providers.includes('cpu') && !device.isSoftware;
   const { failure, difference, uncompared, providerMs, cpuMs } = record;
   if (failure !== null) return { skipped: failure };
   if (difference !== null) return { skipped: `it does not compute what the processor does: ${difference}` };

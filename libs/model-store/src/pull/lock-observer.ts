@@ -1,6 +1,7 @@
 import { type FileHandle, open } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { type Clock, systemClock } from '#common';
+import { isMissingFile } from '#platform/files';
 import { processState, type ProcessState } from '#platform/process';
 
 /** Content of a lock file. */
@@ -81,7 +82,7 @@ async function readLock(path: string): Promise<{ owner: LockOwner | null; versio
     // Opening a file of a network makes its client ask for the current time of it.
     file = await open(path, 'r');
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null;
+    if (isMissingFile(error)) return null;
     throw error;
   }
   try {
