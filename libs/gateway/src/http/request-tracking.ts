@@ -99,7 +99,7 @@ function observe({ request, reply, ms }: EndedExchange, metrics: Metrics): { rou
   return { route, status };
 }
 
-/** From the request to the first token, as the client sees it: with all waits, unlike the worker's figure. */
+/** The time until the first token, with all waits, as the client sees it. The worker's figure has none of them. */
 function firstTokenHistogram(metrics: Metrics) {
   return metrics.histogram({
     name: 'sluice_http_time_to_first_token_seconds',

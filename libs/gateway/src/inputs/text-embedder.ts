@@ -33,6 +33,6 @@ export abstract class TextEmbedder {
    */
   abstract embedFreely(model: ModelRequest, input: FreeTexts): Promise<number[][]>;
 
-  /** As `embedFreely`, but rejects with `TOO_MANY_TOKENS` where the model does not read a text whole. */
+  /** Embeds like `embedFreely`, but rejects with `TOO_MANY_TOKENS` where the model does not read a text whole. */
   abstract embedWhole(model: ModelRequest, input: FreeTexts): Promise<number[][]>;
 }

@@ -9,7 +9,7 @@ import { ClientDisconnectedError } from '../pipeline/job-stream.js';
 /** An image in the storage. */
 export interface StoredImage {
   artifactId: string;
-  /** Of its bytes, in hex. */
+  /** The hash of its bytes, in hex. */
   sha256: string;
   header: ImageHeader;
 }

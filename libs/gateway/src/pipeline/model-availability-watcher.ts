@@ -47,7 +47,7 @@ export class ModelAvailabilityWatcher {
   private ready = new Set<string>();
   private readyModels: ReadonlySet<string> = new Set();
   private loadingModels: ReadonlySet<string> = new Set();
-  /** When models lost their last ready replica. */
+  /** The times at which models lost their last ready replica. */
   private readonly lostAtMs = new Map<string, number>();
   private timer: NodeJS.Timeout | undefined;
   private readonly stop: () => void;

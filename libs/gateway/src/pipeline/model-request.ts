@@ -79,7 +79,7 @@ export class ModelRequest {
     return this.input?.id ?? this.http.request.id;
   }
 
-  /** Of the access log; null for a job that is not the request's own. */
+  /** The entry in the access log; null for a job that is not the request's own. */
   get record(): AccessRecord | null {
     return this.input === null ? (this.http.request.accessRecord ?? null) : null;
   }
@@ -95,7 +95,7 @@ export class ModelRequest {
     throw this.offlineError();
   }
 
-  /** For jobs that wait for a worker as long as it takes: throws `MODEL_OFFLINE` if the operator took the model offline. */
+  /** Throws `MODEL_OFFLINE` if the operator took the model offline. Other jobs wait for a worker as long as it takes. */
   requireEnabled(): void {
     if (this.resolved.disabled) throw this.offlineError();
   }

@@ -27,7 +27,7 @@ const defaultTrait = 'default';
 export interface ModelName {
   /** Absent: the default model of the type. */
   name: string | null | undefined;
-  /** Of several types, the first that has the name. */
+  /** The first of several types that has the name is used. */
   type: ModelType | readonly [ModelType, ...ModelType[]];
   /** An unknown name also selects the default model: OpenAI clients send OpenAI's model names. */
   unknownIsDefault?: boolean;
@@ -182,7 +182,7 @@ function notReadHere(id: string, param: string): PlatformError {
   return new PlatformError('INVALID_REQUEST', message, param);
 }
 
-/** Nothing is answered unchecked, and a retry finds the same. */
+/** A failed check refuses the request, because no text is answered unchecked; a retry finds the same. */
 function notChecked(id: string, param: string | null): PlatformError {
   const message = `The model ${id}, which checks this input, is not available.`;
   return new PlatformError('MODEL_OFFLINE', message, param, { retry: 'never' });

@@ -7,7 +7,7 @@ const maxLength = 512 * 1024;
 /** The body of a response that others may get as well. */
 export interface SharedBody {
   text: string;
-  /** When its request arrived, on the monotonic clock. */
+  /** The time at which its request arrived, on the monotonic clock. */
   sinceMs: number;
 }
 

@@ -97,7 +97,7 @@ interface BoundFacts {
   nonceMethod: NonceMethod;
 }
 
-/** Without evidence nothing is bound. */
+/** A response without evidence binds nothing. */
 function bindingsOf({ reportData, address, nonce, nonceMethod }: BoundFacts, tee: Tee) {
   const found = reportData === null ? null : Buffer.from(reportData);
   const expected = Buffer.from(tee.reportDataOf(address, Buffer.from(nonce, 'hex')));

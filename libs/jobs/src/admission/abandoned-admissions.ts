@@ -97,7 +97,7 @@ export class AbandonedAdmissions {
 
   private async attempt(job: Waiting): Promise<{ result: AttemptResult; error?: unknown }> {
     const { isClosed: wasClosed, isPublished: wasPublished } = job;
-    // For a row that may never be written, nothing is in the queue either.
+    // A row that may never be written has no job in the queue either.
     const mayBeQueued = wasClosed || job.isUncertain !== true;
     const [closing, telling] = await Promise.allSettled([
       wasClosed ? true : this.closeRow(job),

@@ -4,6 +4,6 @@ import type { UsageBounds } from '#queue';
 export interface StoredRequest {
   payload: object;
   bounds: UsageBounds;
-  /** As in `JobEnvelope`: the job has this worker after a loss of the queue too. */
+  /** The worker of `JobEnvelope`, which the job keeps when the queue is lost. */
   onlyWorkerId?: string;
 }

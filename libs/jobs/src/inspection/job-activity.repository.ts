@@ -1,7 +1,7 @@
 import { Injectable } from '#platform/injection';
 import { boundedRead, Prisma, PrismaService } from '#platform/prisma';
 
-/** Whose jobs. Null: those of every account, or of every key. */
+/** Selects the jobs of an account and key. Null selects those of every account, or of every key. */
 export interface ActivityScope {
   accountId: string | null;
   apiKeyId: string | null;

@@ -4,7 +4,7 @@ import { boundedRead, Prisma, PrismaService } from '#platform/prisma';
 import type { JobState } from '../lifecycle/job-states.js';
 import type { ListedJob } from './job-inspection.repository.js';
 
-/** Whose requests, and which of them. A member that is null restricts nothing. */
+/** Selects requests by owner and state. A member that is null restricts nothing. */
 export interface RequestFilter {
   /** Null: those of every account. */
   accountId: string | null;
@@ -13,7 +13,7 @@ export interface RequestFilter {
   states: readonly JobState[] | null;
   /** A request id, as in `CF-RAY`, or the queue id of an async job. */
   id: string | null;
-  /** When the request ended, or began if it is still open. In ms since the epoch, the first inclusive. */
+  /** Range of the time at which a request ended, or began if it is open: ms since the epoch, the first inclusive. */
   fromMs: number | null;
   toMs: number | null;
 }
@@ -21,7 +21,7 @@ export interface RequestFilter {
 /** A place in the list: open requests come first, then the others, each with the newest first. */
 export interface RequestPosition {
   isOpen: boolean;
-  /** When it began if it is open, or when it ended. */
+  /** The time at which it ended, or began if it is open. */
   atMs: number;
   requestId: string;
 }

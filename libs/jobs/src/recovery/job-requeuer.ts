@@ -11,7 +11,7 @@ export interface JobRequeuerOptions {
   producer: JobProducer;
   cipher: PayloadCipher;
   tickets: ResultTickets;
-  /** As in `AdmissionOptions`. */
+  /** Default: jobs of a model run in the order of their arrival. */
   turns?: AccountTurns;
   /** Every kind of job, by modality. */
   definitions: ReadonlyMap<string, JobDefinition<object, object>>;

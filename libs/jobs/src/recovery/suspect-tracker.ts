@@ -32,7 +32,7 @@ export class SuspectTracker {
     return jobs.filter((job) => confirmed.has(keyOf(job)));
   }
 
-  /** For a failed or inconclusive check: what was seen before it confirms nothing. */
+  /** Forgets all suspects after a failed or inconclusive check: what was seen before it confirms nothing. */
   forget(): void {
     this.seen.clear();
   }

@@ -1,4 +1,4 @@
-/** Whose turn a job takes. */
+/** The account whose turn a job takes. */
 export interface FairTurn {
   /** Identifies the account to the queue, and reveals nothing else: a keyed hash. */
   readonly account: string;
@@ -8,7 +8,7 @@ export interface FairTurn {
   readonly isRecovered?: boolean;
 }
 
-/** Where a job waits. */
+/** The place at which a job waits. */
 export interface FairPlace {
   readonly tag: number;
   /**

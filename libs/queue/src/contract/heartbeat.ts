@@ -62,7 +62,7 @@ export interface WorkerHeartbeat {
   isDrained?: boolean;
 }
 
-/** Where and since when a worker runs, for operators. */
+/** The host of a worker and the time of its start, for operators. */
 export interface WorkerProcess {
   host: string;
   /** Absent outside of Kubernetes. */

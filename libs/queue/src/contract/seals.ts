@@ -29,7 +29,7 @@ export interface EnvelopeSeal {
   open(envelope: JobEnvelope): JobEnvelope;
 }
 
-/** Where a reply goes, and the model whose requests it may answer; `everyModel` for any. */
+/** The address of a reply, and the model whose requests it may answer; `everyModel` for any. */
 export interface ReplyTarget {
   readonly address: string;
   readonly scope: string;

@@ -63,7 +63,7 @@ export interface StoreOptions {
   readonly url: string;
   readonly namespace: string;
   readonly clientName: string;
-  /** As in `TransportOptions`. */
+  /** The field of `TransportOptions`. */
   readonly guardsPools?: boolean;
   readonly warn: (message: string, error?: unknown) => void;
   /** Watches for the end of an outage; closed with the transport. */

@@ -38,7 +38,7 @@ export interface TransportOptions {
   replyBufferBytes?: number;
   /** True when this process ends sessions of pools that hold up others, in a store that cannot limit them. */
   guardsPools?: boolean;
-  /** For producers: jobs with equal route keys go to the same worker. No job is sticky when absent. */
+  /** Sends jobs with equal route keys to the same worker; set by producers. Without it, no job is sticky. */
   affinity?: AffinityOptions;
 }
 
@@ -237,9 +237,9 @@ export interface JobResult {
   error: WireError | null;
   usage: JobUsage | null;
   executionMs: number;
-  /** As in `JobReport`; also absent in results of older workers. Only for display. */
+  /** The field of `JobReport`, for display only. Results of older workers lack it. */
   firstTokenMs?: number;
-  /** As in `JobReport`. */
+  /** The field of `JobReport`. */
   artifacts?: readonly string[];
   /** Pools and process id of the worker, as in `JobStartedEvent.servedBy`. Only for display. */
   reportedBy?: string;

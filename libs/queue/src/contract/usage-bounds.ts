@@ -28,7 +28,7 @@ function isCount(used: unknown, max: number): boolean {
   return typeof used === 'number' && used >= 0 && used <= max;
 }
 
-/** Not even zero of an unknown unit is accepted, because its name would be stored. */
+/** An unknown unit is refused even with a count of zero, because its name would be stored. */
 function maxOf({ units = {} }: UsageBounds, unit: string): number {
   return Object.hasOwn(units, unit) ? (units[unit] ?? -1) : -1;
 }

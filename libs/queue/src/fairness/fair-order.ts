@@ -43,9 +43,9 @@ export class FairOrder {
   now = 1;
   /** The highest tag. */
   top = 1;
-  /** Where the last job of an account ends; accounts that are missing are not ahead of the virtual time. */
+  /** The virtual time at which the last job of each account ends. Missing accounts are not ahead of it. */
   private readonly ends = new Map<string, number>();
-  /** Where the last recovered job of an account ends. */
+  /** The virtual time at which the last recovered job of each account ends. */
   private readonly recoveredEnds = new Map<string, number>();
   private someWait = false;
 

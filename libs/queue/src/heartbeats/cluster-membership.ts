@@ -108,7 +108,7 @@ export class BusMembership implements ClusterMembership {
     this.hasNewcomers = false;
     this.heartbeatCount += 1;
     this.unanswered.push({ count: this.heartbeatCount, sentAtMs: this.lastHeartbeatMs });
-    // While nothing comes back, the oldest shows for how long; more need not be kept.
+    // The oldest one shows for how long nothing has come back, so only a few of the others are kept.
     if (this.unanswered.length > maxUnanswered) this.unanswered.splice(1, 1);
     const claims = [...new Set([...this.claims].map(({ queue }) => queue))];
     const described = this.describe();

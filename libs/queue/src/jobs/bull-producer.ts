@@ -21,7 +21,7 @@ const soonMs = 1_000;
 export class BullProducer implements JobProducer {
   private readonly places: PlaceAssigner;
 
-  /** Without an assigner no job is sticky. */
+  /** No job is sticky without an assigner. */
   constructor(
     private readonly queues: BullQueues,
     private readonly envelopes: EnvelopeSeal,
@@ -120,7 +120,7 @@ export class BullProducer implements JobProducer {
 
   async counts(modality: string, modelId: string): Promise<QueueCounts> {
     return this.call(modality, modelId, async (queue) => {
-      // Without a worker nothing moves due jobs: they wait, and autoscaling must see them.
+      // Due jobs that no worker moves count as waiting, because autoscaling must see them.
       const soonAtMs = Date.now() + soonMs;
       const [[wait = 0, active = 0, prioritized = 0, soon = 0], [delayed = 0]] = await Promise.all([
         queue.backend.getCounts(['wait', 'active', 'prioritized', 'delayed'], soonAtMs),

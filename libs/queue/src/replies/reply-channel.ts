@@ -14,7 +14,7 @@ export const defaultReplyBufferBytes = 4 * 1_024 * 1_024;
 
 const resendChannel = 'reply_resend';
 
-/** When a disconnected reader asks again, in ms after the disconnect: senders reconnect at their own times. */
+/** Delays after which a disconnected reader asks again, in ms. Senders reconnect at their own times. */
 const resendDelaysMs = [0, 250, 750, 2_000, 4_000];
 
 /** Follows each request that has a reply stream in this process. */

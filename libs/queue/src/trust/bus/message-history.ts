@@ -22,7 +22,7 @@ interface KnownSender {
 export interface StampedMessage {
   /** Unique among the senders with the keys of the same models. */
   readonly senderId: string;
-  /** Whose limit on remembered senders applies. Null for a trusted sender, which has no limit. */
+  /** The pool whose limit on remembered senders applies. A trusted sender has none (null). */
   readonly owner: string | null;
   readonly number: number;
   readonly sentAtMs: number;

@@ -87,7 +87,7 @@ export interface PoolSessionGuardOptions {
  */
 export class PoolSessionGuard {
   private readonly endings = new Map<string, number[]>();
-  /** When sessions were ended. A session that cannot end yet is found again. */
+  /** The times at which sessions were ended. A session that cannot end yet is found again. */
   private readonly endedSessions = new Map<string, number>();
   private readonly counted = new Map<string, PoolSessionCounts>();
   private client: pg.Client | null = null;
