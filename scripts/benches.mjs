@@ -22,6 +22,7 @@ export const benches = {
   search: 'plain chats while others wait for a search provider',
   soak: 'memory of every process over minutes of large uploads',
   speech: 'text to speech against the engine and transformers.js',
+  speculation: 'answers with drafts of prompt lookup against the same without',
   structured: 'streams with a schema against streams without one',
   text: 'text models against the engine, transformers.js and llama.cpp',
   transcription: 'speech to text against the engine and transformers.js',

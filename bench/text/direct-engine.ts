@@ -1,5 +1,5 @@
 import { loadFamilyEngine, type TextGenerationEngine, type TextGenerationEvent } from '#inference';
-import type { HostLoadOptions, TextGenerationRequest } from '#inference/host';
+import type { HostLoadOptions, TextEngineStats, TextGenerationRequest } from '#inference/host';
 import { sharedNowMs } from './contender.js';
 import type { StreamTiming } from './timing.js';
 
@@ -8,6 +8,11 @@ export interface DirectRequest extends Pick<TextGenerationRequest, 'id' | 'sampl
   prompt: string;
   maxTokens: number;
   startMs: number;
+}
+
+/** Times and text of a measured request. */
+export interface DirectRun extends StreamTiming {
+  text: string;
 }
 
 /** Our engine in this process, without HTTP, queue or stream. */
@@ -23,17 +28,26 @@ export class DirectEngine {
     return { provider: loaded.provider, providerNote: loaded.providerNote };
   }
 
+  stats(): TextEngineStats {
+    if (this.engine === null) throw new Error('The engine is not loaded.');
+    return this.engine.stats();
+  }
+
   /** Resolves with the times of one request's pieces; rejects if it fails. */
-  generate({ id, prompt, maxTokens, sampling, constraint, startMs }: DirectRequest): Promise<StreamTiming> {
+  generate({ id, prompt, maxTokens, sampling, constraint, startMs }: DirectRequest): Promise<DirectRun> {
     return new Promise((resolve, reject) => {
       const pieceMs: number[] = [];
+      let text = '';
       this.listeners.set(id, (event) => {
-        if (event.type === 'text-delta') pieceMs.push(sharedNowMs());
+        if (event.type === 'text-delta') {
+          pieceMs.push(sharedNowMs());
+          text += event.text;
+        }
         if (event.type === 'failed') reject(new Error(event.error.message));
         if (event.type !== 'finished') return;
         this.listeners.delete(id);
         const { completionTokens, promptTokens } = event.usage;
-        resolve({ startMs, pieceMs, tokens: completionTokens, promptTokens });
+        resolve({ startMs, pieceMs, tokens: completionTokens, promptTokens, text });
       });
       this.engine?.submit({
         id,

@@ -141,6 +141,8 @@ export class DeterministicEngine implements TextGenerationEngine {
       promptTokensTotal: this.promptTotal,
       cachedTokensTotal: 0,
       generatedTokensTotal: this.generatedTotal,
+      draftTokensTotal: 0,
+      acceptedDraftTokensTotal: 0,
       stepsTotal: this.steps,
       runMsTotal: 0,
     };

@@ -92,10 +92,10 @@ export async function runWorker(config: WorkerConfig, overrides: WorkerOverrides
 }
 
 function workerSettings(config: WorkerConfig, providers: string[]) {
-  const { home, models, pools, pickupTimeoutMs, providerLibraries, threads, slots, tee } = config;
+  const { home, models, pools, pickupTimeoutMs, providerLibraries, threads, slots, draftTokens, tee } = config;
   return {
     ...{ home, models, pools, pickupTimeoutMs },
-    settings: { providers, providerLibraries, threads, slots, ...(tee !== 'off' && { tee }) },
+    settings: { providers, providerLibraries, threads, slots, draftTokens, ...(tee !== 'off' && { tee }) },
     silence: { textMs: config.hostSilenceMs, otherMs: config.mediaHostSilenceMs },
     residencyMs: config.minResidencyMs,
     machine: new LocalMachineMemory({ settings: config.memoryBudget, providers, graphics: new NvidiaGraphicsMemory() }),

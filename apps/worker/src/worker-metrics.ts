@@ -115,6 +115,18 @@ const statFigures: {
     pick: (stats) => stats.generatedTokensTotal,
   },
   {
+    name: 'sluice_engine_draft_tokens_total',
+    kind: 'observedCounter',
+    help: 'Tokens that prompt lookup drafted since the host started.',
+    pick: (stats) => stats.draftTokensTotal,
+  },
+  {
+    name: 'sluice_engine_accepted_draft_tokens_total',
+    kind: 'observedCounter',
+    help: 'Drafted tokens that were right since the host started.',
+    pick: (stats) => stats.acceptedDraftTokensTotal,
+  },
+  {
     name: 'sluice_engine_steps_total',
     kind: 'observedCounter',
     help: 'Steps since the host started.',

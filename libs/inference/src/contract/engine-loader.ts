@@ -43,6 +43,8 @@ export interface HostLoadOptions {
   contextLength: number;
   /** Maximum of cached tokens over all slots. */
   cacheTokens: number;
+  /** Maximum number of tokens that prompt lookup drafts for a step of a text; absent: none. */
+  draftTokens?: number;
   /** Where evidence for the key of the host comes from; absent: it makes no key. */
   tee?: TeeChoice;
 }

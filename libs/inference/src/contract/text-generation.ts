@@ -232,6 +232,9 @@ export interface TextEngineStats extends EngineStats {
   promptTokensTotal: number;
   cachedTokensTotal: number;
   generatedTokensTotal: number;
+  /** Tokens that prompt lookup drafted, and those of them that were right. */
+  draftTokensTotal: number;
+  acceptedDraftTokensTotal: number;
 }
 
 export function isBarePrompt(prompt: TextGenerationRequest['prompt']): prompt is BarePrompt {

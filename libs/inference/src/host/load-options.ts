@@ -22,6 +22,8 @@ export interface HostSettings {
   /** Overrides the manifests. */
   slots?: number;
   /** As in `HostLoadOptions`. */
+  draftTokens?: number;
+  /** As in `HostLoadOptions`. */
   tee?: TeeChoice;
 }
 
@@ -58,6 +60,7 @@ export function hostLoadOptions(
     spareSlots: slots > 1 ? Math.ceil(slots / slotsPerSpareSlot) : 0,
     contextLength,
     cacheTokens: manifest.cacheTokens ?? slots * contextLength,
+    ...(settings.draftTokens !== undefined && { draftTokens: settings.draftTokens }),
     ...(settings.tee !== undefined && { tee: settings.tee }),
   };
 }

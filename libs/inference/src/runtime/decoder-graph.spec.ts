@@ -46,6 +46,7 @@ describe('inspectDecoderGraph', () => {
       hasLogSumExp: true,
       givesWanted: false,
       takesAdapters: false,
+      picksLogits: false,
       mediaWidth: null,
       takesPositions: false,
       seesWholeImages: false,
@@ -102,6 +103,11 @@ describe('inspectDecoderGraph', () => {
   it('finds that a graph takes the adapter of each row', () => {
     const inputs = [...splitInputs, int64('adapter_ids', ['batch'])];
     expect(inspectDecoderGraph(session(inputs, splitOutputs))).toMatchObject({ kind: 'split', takesAdapters: true });
+  });
+
+  it('recognizes the split graph with logits at any places', () => {
+    const inputs = [...splitInputs.filter(({ name }) => name !== 'last_index'), int64('logit_places')];
+    expect(inspectDecoderGraph(session(inputs, splitOutputs))).toMatchObject({ kind: 'split', picksLogits: true });
   });
 
   it('finds the logits of wanted tokens', () => {

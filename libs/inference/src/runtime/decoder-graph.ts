@@ -58,6 +58,8 @@ export interface SplitGraph extends DecoderGraphBase {
   givesWanted: boolean;
   /** Takes the adapter of each row. */
   takesAdapters: boolean;
+  /** Returns the logits of places that a run names, any number per row; otherwise of one per row. */
+  picksLogits: boolean;
   /** States of layers that do not attend; empty if every layer does. */
   states: StateNames[];
   /** Values of a position of an image; null: the graph takes tokens only. */
@@ -95,7 +97,15 @@ type SplitOutputs = 'topSize' | 'hasLogSumExp' | 'givesWanted' | 'takesAdapters'
 
 export type DecoderGraph = SplitGraph | ConcatGraph | DeviceGraph;
 
-const splitInputs = ['input_ids', 'past_lens', 'last_index', 'wanted_ids', 'window_starts', 'adapter_ids'];
+const splitInputs = [
+  'input_ids',
+  'past_lens',
+  'last_index',
+  'logit_places',
+  'wanted_ids',
+  'window_starts',
+  'adapter_ids',
+];
 const mediaInputs = ['media', 'media_places', 'media_groups', 'rotary_positions'];
 
 const statePattern = /^past_states\.(\d+\.\w+)$/;
@@ -138,7 +148,8 @@ function splitGraph(
   const states = stateInputs(inputs, outputs);
   for (const { past } of states) known.add(past);
   refuseUnknownInputs(inputs, known);
-  if (!inputs.has('last_index')) throw unfit('its split cache comes without the input `last_index`');
+  const picksLogits = inputs.has('logit_places');
+  if (!picksLogits && !inputs.has('last_index')) throw unfit('its split cache comes without the input `last_index`');
   if (base.cacheType !== 'float32') throw unfit('its split cache is not float32');
   const windowIn = (past: TensorDescription) => (takesStarts ? windowOf(past) : {});
   const sizes = {
@@ -160,6 +171,7 @@ function splitGraph(
     sizes,
     caches: pasts.map((past) => ({ past: past.name, present: null, ...windowIn(past) })),
     ...splitOutputs(inputs, outputs),
+    picksLogits,
     states,
     mediaWidth: mediaWidthOf(inputs),
     takesPositions: inputs.has('rotary_positions'),

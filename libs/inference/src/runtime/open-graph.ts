@@ -59,7 +59,7 @@ async function openOnProvider({ providers, ...options }: GraphOptions): Promise<
 async function openOn(options: SessionOptions, chosen: ChosenProvider): Promise<GraphSession> {
   // The binding knows no provider of a library.
   if (isOfLibrary(chosen.provider)) return await DeviceSession.open(options, chosen);
-  if (!isDevice(chosen.provider)) return await BindingSession.open(options, chosen);
+  if (!isDevice(chosen.provider)) return await openOnBinding(options, chosen);
   try {
     return await openOnDevice(options, chosen);
   } catch (error) {
@@ -69,14 +69,36 @@ async function openOn(options: SessionOptions, chosen: ChosenProvider): Promise<
   }
 }
 
+/** Opens a decoder of which the logits of several places per row are wanted with an input for them. */
+async function openOnBinding(options: SessionOptions, chosen: ChosenProvider): Promise<BindingSession> {
+  const changed = options.picksLogits === true ? await withPickedLogits(options) : null;
+  if (changed === null) return await BindingSession.open(options, chosen);
+  try {
+    return await BindingSession.open({ ...options, model: changed }, chosen);
+  } finally {
+    freeBytes(changed);
+  }
+}
+
+/** Returns null for a graph of another layout, and for one that the runtime has to refuse. */
+async function withPickedLogits(options: SessionOptions): Promise<Uint8Array | null> {
+  const { withLogitPlaces } = await import('#model-store/device');
+  return await withLogitPlaces(fileOf(options)).catch(() => null);
+}
+
+function fileOf({ modelPath, model }: SessionOptions): { folder: string; graphFile: string; model?: Uint8Array } {
+  return { folder: dirname(modelPath), graphFile: basename(modelPath), ...(model !== undefined && { model }) };
+}
+
 /** Opens a graph as the device computes it best, from the same files. */
 async function openOnDevice(options: SessionOptions, chosen: ChosenProvider): Promise<DeviceSession> {
-  const { modelPath, model, isDecoder = false } = options;
+  const { isDecoder = false } = options;
   const half = await takesHalfFloats(chosen.provider);
   const { graphForDevice } = await import('#model-store/device');
-  const file = { folder: dirname(modelPath), graphFile: basename(modelPath), ...(model !== undefined && { model }) };
   // The runtime says better what is wrong with a graph that cannot be read.
-  const changed = await graphForDevice(file, { takesHalfFloats: half, cacheInPlace: isDecoder }).catch(() => null);
+  const changed = await graphForDevice(fileOf(options), { takesHalfFloats: half, cacheInPlace: isDecoder }).catch(
+    () => null,
+  );
   if (changed === null) return await DeviceSession.open(options, chosen);
   const onDevice = { ...options, model: changed.model };
   try {

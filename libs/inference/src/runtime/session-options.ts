@@ -23,6 +23,8 @@ export interface SessionOptions {
   outputs?: readonly string[];
   /** The graph is a decoder, whose cache may stay on a device that writes it in place; default false. */
   isDecoder?: boolean;
+  /** Whether a decoder is to return the logits of any places of a run, where its layout allows that; default false. */
+  picksLogits?: boolean;
   /** Refuses a graph of which a part would run on the processor, and its values cross the bus; default false. */
   isWhole?: boolean;
 }

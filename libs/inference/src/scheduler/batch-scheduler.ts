@@ -4,9 +4,8 @@ import { stepBounds } from '../contract/engine-stats.js';
 import type { TextEngineStats } from '../contract/text-generation.js';
 import type { LogitsBatch } from '../sampling/logits-batch.js';
 import { undecided } from '../sampling/narrow-draw.js';
-import { allowedBy } from '../sampling/token-constraint.js';
-import { scoreAllowedToken, scoreGivenToken, scoreToken, type TokenScore } from '../sampling/token-score.js';
-import type { CacheRow, DecodePart, Decoder, LogitsNeeded } from './decoder.js';
+import { scoreGivenToken, type TokenScore } from '../sampling/token-score.js';
+import type { CacheRow, DecodePart, Decoder } from './decoder.js';
 import { MaskAllowance } from './mask-allowance.js';
 import { defaultChunkTokens } from './open-decoder.js';
 import { PrefillPlanner, waitsForOlder } from './prefill-planner.js';
@@ -22,9 +21,10 @@ import {
 import { RunningSequence } from './running-sequence.js';
 import type { SchedulerOptions, SequenceScheduler } from './sequence-scheduler.js';
 import type { SequenceEnd, SequenceRequest } from './sequence.js';
+import { behindDraft, type Choice, choose, logitsNeeded, scoreOf } from './token-choice.js';
 
-/** Probability above which a step fetches all logits: that costs a twentieth of a step, and a repeated run a whole one. */
-const fullFetchChance = 0.05;
+/** Maximum number of rows with drafts: with more, their own tokens keep the processor as busy. */
+const maxDraftRows = 2;
 
 /**
  * Continuous batching. Every step ends cancelled sequences and admits those that fit, in order of arrival (those that
@@ -48,7 +48,7 @@ export class BatchScheduler implements SequenceScheduler {
   private wake: (() => void) | null = null;
   private readonly finished: Promise<void>;
   private readonly stepSeconds = new Histogram(stepBounds);
-  private readonly totals = { prompt: 0, cached: 0, generated: 0, steps: 0 };
+  private readonly totals = { prompt: 0, cached: 0, generated: 0, drafted: 0, accepted: 0, steps: 0 };
 
   constructor(private readonly options: SchedulerOptions) {
     this.decoder = options.decoder;
@@ -91,6 +91,8 @@ export class BatchScheduler implements SequenceScheduler {
       promptTokensTotal: this.totals.prompt,
       cachedTokensTotal: this.totals.cached,
       generatedTokensTotal: this.totals.generated,
+      draftTokensTotal: this.totals.drafted,
+      acceptedDraftTokensTotal: this.totals.accepted,
       stepsTotal: this.totals.steps,
       runMsTotal: this.decoder.runMs,
       stepSeconds: this.stepSeconds.read(),
@@ -271,11 +273,15 @@ export class BatchScheduler implements SequenceScheduler {
       if (rows.length > 0) await setImmediate();
       return;
     }
-    const parts = rows.flatMap((sequence) => (sequence.row ? [this.partOf(sequence, sequence.row)] : []));
+    const drafts = this.draftsOf(rows);
+    const parts = rows.flatMap((sequence, index) => {
+      return sequence.row ? [this.partOf(sequence, sequence.row, drafts[index])] : [];
+    });
     // The others have tokens left that no logits decide.
     const isSampled = rows.map(({ isSettling, pendingTokens }) => !isSettling && pendingTokens.length === 1);
     try {
-      const needed = this.logitsNeededFor(rows.filter((_, index) => isSampled[index]));
+      const sampled = rows.filter((_, index) => isSampled[index]);
+      const needed = logitsNeeded(this.decoder, sampled, drafts);
       let batch = await this.decoder.decode(parts, needed);
       let choices = rows.map((sequence, index) => (isSampled[index] ? choose(sequence, batch, index) : null));
       if (choices.includes(undecided)) {
@@ -289,16 +295,45 @@ export class BatchScheduler implements SequenceScheduler {
       rows.forEach((sequence, index) => {
         const choice = choices[index];
         if (choice !== null) this.accept(sequence, choice, batch, index);
+        const draft = drafts[index];
+        if (draft !== undefined) this.followDraft(sequence, draft, { batch, index });
       });
     } catch (error) {
       for (const sequence of rows) this.fail(sequence, error);
     }
   }
 
-  private partOf(sequence: RunningSequence, row: CacheRow): DecodePart {
+  /** Returns the drafts of all rows, or none: a row without one would be computed as widely, for one token. */
+  private draftsOf(rows: readonly RunningSequence[]): readonly Int32Array[] {
+    const { draftTokens = 0 } = this.options;
+    if (this.decoder.takesDrafts !== true || rows.length + this.prefilling.length > maxDraftRows) return [];
+    const drafts = rows.map((sequence) => sequence.proposeDraft(draftTokens));
+    return drafts.every(({ length }) => length > 0) ? drafts : [];
+  }
+
+  /** Takes the tokens of a draft as long as they are those that the sequence draws. */
+  private followDraft(sequence: RunningSequence, draft: Int32Array, at: { batch: LogitsBatch; index: number }): void {
+    let taken = 0;
+    while (taken < draft.length && sequence.pendingTokens[0] === draft[taken]) {
+      const { row, isCancelled, isSettling } = sequence;
+      if (row === null || isCancelled || isSettling) break;
+      const next = behindDraft(at.batch, at.index, taken + 1);
+      // Behind a forced token is another, which needs no logits.
+      const choice = sequence.pendingTokens.length > 1 ? null : choose(sequence, next, 0);
+      if (choice === undecided) break;
+      this.decoder.takeDrafted?.(row);
+      taken++;
+      if (choice !== null) this.accept(sequence, choice, next, 0);
+    }
+    this.totals.drafted += draft.length;
+    this.totals.accepted += taken;
+    sequence.lookup.observe(draft.length, taken);
+  }
+
+  private partOf(sequence: RunningSequence, row: CacheRow, draft?: Int32Array): DecodePart {
     const { pendingTokens, isSettling: sitsOut } = sequence;
     const wantedIds = sitsOut || pendingTokens.length > 1 ? [] : sequence.wantedIds(this.decoder);
-    return { row, tokenId: pendingTokens[0] ?? 0, wantedIds, sitsOut };
+    return { row, tokenId: pendingTokens[0] ?? 0, wantedIds, sitsOut, ...(draft && { draft }) };
   }
 
   /**
@@ -315,16 +350,6 @@ export class BatchScheduler implements SequenceScheduler {
     } catch (error) {
       this.fail(sequence, error);
     }
-  }
-
-  private logitsNeededFor(rows: readonly RunningSequence[]): LogitsNeeded {
-    if (rows.length === 0) return 'none';
-    let chance = 0;
-    for (const sequence of rows) {
-      if (sequence.scoresNeedAll(this.decoder)) return 'full';
-      chance += sequence.fullChance(this.decoder);
-    }
-    return chance > fullFetchChance ? 'full' : 'top';
   }
 
   private findPrefix(sequence: RunningSequence): FoundPrefix | null {
@@ -468,28 +493,5 @@ export class BatchScheduler implements SequenceScheduler {
 
   private reservedTokens(): number {
     return [...this.prefilling, ...this.decoding].reduce((sum, sequence) => sum + sequence.reservedTokens, 0);
-  }
-}
-
-/** A token, `undecided` if all logits are needed, or the reason why the row has none. */
-type Choice = number | Error;
-
-function scoreOf(
-  { topLogprobs, constraint }: SequenceRequest,
-  batch: LogitsBatch,
-  index: number,
-  tokenId: number,
-): TokenScore | null {
-  if (topLogprobs === null) return null;
-  const allowed = allowedBy(constraint);
-  if (allowed === null) return scoreToken(batch, index, tokenId, topLogprobs);
-  return scoreAllowedToken(batch, index, { tokenId, alternatives: topLogprobs, allowed });
-}
-
-function choose(sequence: RunningSequence, batch: LogitsBatch, index: number): Choice {
-  try {
-    return sequence.nextPromptToken ?? sequence.sampler.sample(batch, index);
-  } catch (error) {
-    return error instanceof Error ? error : new Error('Sampling failed.', { cause: error });
   }
 }

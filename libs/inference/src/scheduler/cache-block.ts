@@ -92,21 +92,22 @@ export class CacheBlock {
   }
 
   /**
-   * Writes new positions returned by the graph, `[all caches, batch, heads, steps, dimension]` of `shape.fresh`. The first
-   * `count` of batch row `batchIndex` go to row `row` from position `position` on.
+   * Writes new positions returned by the graph, `[all caches, batch, heads, steps, dimension]` of `shape.fresh`. Of batch
+   * row `batchIndex`, `count` from `step` on (default 0) go to row `row` from position `position` on.
    */
   write(
     fresh: { data: Float32Array; batch: number; steps: number },
-    target: { batchIndex: number; row: number; position: number; count: number },
+    target: { batchIndex: number; step?: number; row: number; position: number; count: number },
   ): void {
     const { heads, dimension, fresh: sizes = this.shape } = this.shape;
     const stride = fresh.steps * sizes.dimension;
     // Positions that the graph pads are copied one by one.
     const pieces = sizes.dimension === dimension ? 1 : target.count;
     const elements = (target.count * dimension) / pieces;
+    const { step: firstStep = 0 } = target;
     for (const [cache, source] of this.shape.caches.entries()) {
       const buffer = this.bufferOf(cache);
-      const first = (source * fresh.batch + target.batchIndex) * sizes.heads * stride;
+      const first = (source * fresh.batch + target.batchIndex) * sizes.heads * stride + firstStep * sizes.dimension;
       const start = (target.row * heads * this.capacity + target.position) * dimension;
       for (let head = 0; head < heads; head++) {
         for (let piece = 0; piece < pieces; piece++) {

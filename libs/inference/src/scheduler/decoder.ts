@@ -34,6 +34,11 @@ export interface DecodePart {
   sitsOut?: boolean;
   /** Tokens whose logits the row needs, at most some dozens; only where the decoder `givesWanted`. */
   wantedIds?: readonly number[];
+  /**
+   * Tokens that may follow, computed in the same run: the logits behind each are in the rows of the batch after that of
+   * `tokenId`. Only where the decoder `takesDrafts`.
+   */
+  draft?: Int32Array;
 }
 
 /**
@@ -51,6 +56,8 @@ export interface Decoder {
   readonly givesWanted: boolean;
   /** Maximum number of rows per `prefill` call. */
   readonly maxPrefillRows: number;
+  /** Whether decode steps take drafts; absent: false. */
+  readonly takesDrafts?: boolean;
   /** Positions of an image must be computed in one run, because they see each other; absent: false. */
   readonly needsWholeMedia?: boolean;
   /** Lengths of a reusable prefix are multiples of this. */
@@ -71,6 +78,8 @@ export interface Decoder {
    * name all of them.
    */
   decode(parts: readonly DecodePart[], wanted: LogitsNeeded): Promise<LogitsBatch>;
+  /** Appends the next token of the row's draft, which the last decode step computed. Others never enter the cache. */
+  takeDrafted?(row: CacheRow): void;
   /**
    * Repeats the last decode step and returns every logit of its rows; the cache stays unchanged. Must directly follow
    * that step.

@@ -12,11 +12,18 @@ export interface FakeRun {
 export interface FakeOptions {
   vocabularySize?: number;
   topSize?: number;
+  /** Returns the token that most likely follows a context; absent or null: none is. */
+  favors?: (context: readonly number[]) => number | null;
   /** Called before each run; a thrown error becomes the run's error. */
   beforeRun?: (run: FakeRun) => void;
+  /** Whether the graph returns the logits of any places of a run. */
+  picksLogits?: boolean;
   /** A row that contains this token computes NaN from then on. */
   poisonToken?: number;
 }
+
+/** Added to the logit of a favored token: most draws take it, but not all. */
+const favor = 9;
 
 const heads = 2;
 const dimension = 3;
@@ -41,7 +48,8 @@ export class FakeGraphSession implements GraphSession {
     this.vocabularySize = options.vocabularySize ?? 97;
     this.topSize = options.topSize ?? 8;
     const past = pastNames.map((name) => ({ name, type: 'float32', shape: ['batch', heads, 'capacity', dimension] }));
-    const integers = ['input_ids', 'past_lens', 'last_index', 'wanted_ids'].map((name) => ({
+    const places = options.picksLogits === true ? 'logit_places' : 'last_index';
+    const integers = ['input_ids', 'past_lens', places, 'wanted_ids'].map((name) => ({
       name,
       type: 'int64',
       shape: ['batch'],
@@ -70,17 +78,24 @@ export class FakeGraphSession implements GraphSession {
     this.options.beforeRun?.(run);
     this.runs.push(run);
     const tokens = integersOf(feeds['input_ids']);
-    const logits = new Float32Array(batch * this.vocabularySize);
+    const places = placesOf(feeds);
+    const logits = new Float32Array(places.length * this.vocabularySize);
     const newKv = new Float32Array(caches * batch * heads * steps * dimension);
-    for (let row = 0; row < batch; row++) {
-      const fresh = tokens.slice(row * steps, (row + 1) * steps);
-      fillNew(newKv, fresh, { row, batch, steps, poison: this.options.poisonToken });
-      const last = integersOf(feeds['last_index'])[row] ?? 0;
-      const context = [...readPast(feeds, row, capacity, pastLengths[row] ?? 0), ...fresh.slice(0, last + 1)];
-      logits.set(logitsAfter(context, this.vocabularySize, this.options.poisonToken), row * this.vocabularySize);
+    for (let rowIndex = 0; rowIndex < batch; rowIndex++) {
+      const fresh = tokens.slice(rowIndex * steps, (rowIndex + 1) * steps);
+      fillNew(newKv, fresh, { row: rowIndex, batch, steps, poison: this.options.poisonToken });
+      const past = readPast(feeds, rowIndex, capacity, pastLengths[rowIndex] ?? 0);
+      places.forEach((place, index) => {
+        if (place.row !== rowIndex) return;
+        const context = [...past, ...fresh.slice(0, place.step + 1)];
+        const row = logits.subarray(index * this.vocabularySize, (index + 1) * this.vocabularySize);
+        row.set(logitsAfter(context, this.vocabularySize, this.options.poisonToken));
+        const favored = this.options.favors?.(context) ?? null;
+        if (favored !== null) row[favored] = (row[favored] ?? 0) + favor;
+      });
     }
     const wantedIds = integersOf(feeds['wanted_ids']);
-    return this.outputsOf({ logits, newKv, batch, steps, wantedIds }, fetches);
+    return this.outputsOf({ logits, places: places.length, newKv, batch, steps, wantedIds }, fetches);
   }
 
   release(): Promise<void> {
@@ -89,34 +104,50 @@ export class FakeGraphSession implements GraphSession {
   }
 
   private outputsOf(
-    result: { logits: Float32Array; newKv: Float32Array; batch: number; steps: number; wantedIds: number[] },
+    result: {
+      logits: Float32Array;
+      places: number;
+      newKv: Float32Array;
+      batch: number;
+      steps: number;
+      wantedIds: number[];
+    },
     fetches: readonly string[],
   ): Record<string, GraphTensor> {
-    const { logits, newKv, batch, steps, wantedIds } = result;
-    const width = wantedIds.length / batch;
-    const rows = Array.from({ length: batch }, (_, row) =>
+    const { logits, places, newKv, batch, steps, wantedIds } = result;
+    const width = wantedIds.length / places;
+    const rows = Array.from({ length: places }, (_, row) =>
       logits.subarray(row * this.vocabularySize, (row + 1) * this.vocabularySize),
     );
     const top = rows.map((row) => Array.from(row.keys()).sort((a, b) => (row[b] ?? 0) - (row[a] ?? 0) || a - b));
     const best = top.map((ids) => ids.slice(0, this.topSize));
     const all: Record<string, GraphTensor> = {
-      logits: this.tensor('float32', logits, [batch, this.vocabularySize]),
+      logits: this.tensor('float32', logits, [places, this.vocabularySize]),
       topk_values: this.tensor(
         'float32',
         Float32Array.from(best.flatMap((ids, row) => ids.map((id) => rows[row]?.[id] ?? 0))),
-        [batch, this.topSize],
+        [places, this.topSize],
       ),
-      topk_ids: this.tensor('int64', BigInt64Array.from(best.flat(), BigInt), [batch, this.topSize]),
-      lse: this.tensor('float32', Float32Array.from(rows, logSumExp), [batch]),
+      topk_ids: this.tensor('int64', BigInt64Array.from(best.flat(), BigInt), [places, this.topSize]),
+      lse: this.tensor('float32', Float32Array.from(rows, logSumExp), [places]),
       wanted_logits: this.tensor(
         'float32',
         Float32Array.from(wantedIds, (id, place) => rows[Math.floor(place / width)]?.[id] ?? NaN),
-        [batch, width],
+        [places, width],
       ),
       new_kv: this.tensor('float32', newKv, [caches, batch, heads, steps, dimension]),
     };
     return Object.fromEntries(fetches.flatMap((name) => (all[name] ? [[name, all[name]]] : [])));
   }
+}
+
+/** Batch row and step of each place whose logits are returned. */
+function placesOf(feeds: Record<string, GraphTensor>): { row: number; step: number }[] {
+  if (feeds['last_index']) return integersOf(feeds['last_index']).map((step, row) => ({ row, step }));
+  const places = integersOf(feeds['logit_places']);
+  return Array.from({ length: places.length / 2 }, (_, place) => {
+    return { row: places[2 * place] ?? 0, step: places[2 * place + 1] ?? 0 };
+  });
 }
 
 const pastNames = ['0.key', '0.value', '1.key', '1.value'].map((name) => `past_key_values.${name}`);

@@ -62,8 +62,12 @@ export class LayeredCache {
     return inputs;
   }
 
-  /** Appends the first `count` new positions of batch row `batchIndex` to a row that has the positions of `span`. */
-  append(fresh: FreshPositions, place: { batchIndex: number; row: number; count: number }, span: Span): void {
+  /** Appends new positions of batch row `batchIndex`, from `step` on, to a row that has the positions of `span`. */
+  append(
+    fresh: FreshPositions,
+    place: { batchIndex: number; step?: number; row: number; count: number },
+    span: Span,
+  ): void {
     this.whole.write(fresh, { ...place, position: span.length });
     this.windowed.write(fresh, { ...place, position: heldInWindow(span) });
   }

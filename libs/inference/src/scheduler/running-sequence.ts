@@ -2,14 +2,17 @@ import { wholeMediaEnd } from './prompt-media.js';
 import { type GivenLogits, TokenSampler } from '../sampling/token-sampler.js';
 import type { CacheRow } from './decoder.js';
 import type { CachedPrefix, PrefixScope } from './prefix-store.js';
+import { PromptLookup } from './prompt-lookup.js';
 import type { SequenceRequest } from './sequence.js';
 
 const unlabelled: PrefixScope = { sharedTokens: 0 };
+const noDraft = new Int32Array(0);
 
 /** A request in the scheduler: waiting, then prefilling, then decoding. */
 export class RunningSequence {
   readonly sampler: TokenSampler;
   readonly scope: PrefixScope;
+  readonly lookup = new PromptLookup();
   /** Null while waiting. */
   row: CacheRow | null = null;
   /** Prompt tokens in the cache. */
@@ -77,6 +80,19 @@ export class RunningSequence {
   /** Tokens that are not in the cache yet: the last one, and others where several were forced. */
   get pendingTokens(): Int32Array {
     return this.tokens.subarray(Math.max(this.prefillLength, this.row?.length ?? 0), this.tokenCount);
+  }
+
+  /**
+   * Returns up to `maxTokens` tokens that may follow the last one. A reproducible text has no draft, since a run of several
+   * tokens rounds differently; and the keys of images are no tokens.
+   */
+  proposeDraft(maxTokens: number): Int32Array {
+    const { media, maxNewTokens } = this.request;
+    if (this.isRepeatable || this.isSettling || media || this.nextPromptToken !== null) return noDraft;
+    if (this.pendingTokens.length !== 1) return noDraft;
+    // The last token of a text is never computed.
+    const limit = Math.min(maxTokens, maxNewTokens - this.generatedCount - 1);
+    return this.lookup.propose(this.tokens.subarray(0, this.tokenCount), limit);
   }
 
   /**

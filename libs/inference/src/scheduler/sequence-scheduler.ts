@@ -20,6 +20,8 @@ export interface SchedulerOptions extends SchedulerLimits {
   decoder: Decoder;
   /** Whether tokens that a constraint leaves no choice for are taken at once, without a step for each. Default true. */
   jumpsForward?: boolean;
+  /** Maximum number of tokens of a row that prompt lookup drafts for one step; default 0: none. */
+  draftTokens?: number;
   /**
    * Called after the listeners of a step, and also before its decode tokens if it produced first tokens: the point to
    * send a message.

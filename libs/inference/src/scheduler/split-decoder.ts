@@ -30,6 +30,7 @@ export class SplitDecoder implements Decoder {
   readonly maxPrefillRows = maxSharedRows;
   readonly prefixGrain = 1;
   readonly needsWholeMedia: boolean;
+  readonly takesDrafts: boolean;
 
   private batch: LayeredCache;
   private readonly members: SplitRow[] = [];
@@ -40,6 +41,8 @@ export class SplitDecoder implements Decoder {
   private readonly runner: SplitRunner;
   /** Parts that match the cache: valid between a decode step and the next change, while the layout is fixed. */
   private lastDecode: (Pick<RunResult, 'feeds' | 'pastStates'> & { rowIndexes: Int32Array }) | null = null;
+  /** Positions that the last decode step computed, while rows may take those of their drafts. */
+  private drafted: { fresh: FreshPositions; next: Map<SplitRow, { batchIndex: number; step: number }> } | null = null;
 
   constructor(
     private readonly session: GraphSession,
@@ -52,6 +55,8 @@ export class SplitDecoder implements Decoder {
     this.hasLogSumExp = graph.hasLogSumExp;
     this.givesWanted = graph.givesWanted;
     this.needsWholeMedia = graph.seesWholeImages;
+    // A state cannot be taken from the middle of a run.
+    this.takesDrafts = graph.picksLogits && graph.states.length === 0;
     const windows = graph.caches.flatMap(({ window }) => window ?? []);
     this.window = windows.length === 0 ? null : { ...limits, size: Math.max(...windows) };
     const stateBytes = graph.states.reduce((sum, state) => sum + stateSize(state) * Float32Array.BYTES_PER_ELEMENT, 0);
@@ -120,7 +125,7 @@ export class SplitDecoder implements Decoder {
     parts.forEach((part, index) => {
       const row = ownRow(part.row);
       this.ensureCapacity(row, part.tokenIds.length, part.final);
-      this.append(row, result.fresh, index, part.tokenIds.length);
+      this.append(row, result.fresh, { batchIndex: index, count: part.tokenIds.length });
       if (part.final) row.promptLength = row.length;
     });
     this.takeStates(rows, result);
@@ -138,7 +143,7 @@ export class SplitDecoder implements Decoder {
     const result = await this.runFresh(input, 'none');
     result.pastStates.release();
     this.fitBatch(this.members.length, grown(row, tokenIds.length));
-    this.append(row, result.fresh, 0, tokenIds.length);
+    this.append(row, result.fresh, { batchIndex: 0, count: tokenIds.length });
     this.takeStates([row], result);
     freeBytes(result.fresh.data);
   }
@@ -150,9 +155,11 @@ export class SplitDecoder implements Decoder {
     const rows = parts.map((part) => ownRow(part.row));
     const tokenIds: number[][] = new Array(parts.length);
     const wantedIds: (readonly number[])[] = new Array(parts.length);
+    const hasDrafts = parts.some(({ draft }) => draft !== undefined);
+    if (hasDrafts && !this.takesDrafts) throw new RangeError('The graph takes no drafts.');
     parts.forEach((part, index) => {
       const place = rows[index]?.index ?? 0;
-      tokenIds[place] = [part.tokenId];
+      tokenIds[place] = [part.tokenId, ...(part.draft ?? [])];
       wantedIds[place] = part.wantedIds ?? [];
     });
     const rowIndexes = Int32Array.from(rows, (row) => row.index);
@@ -163,6 +170,7 @@ export class SplitDecoder implements Decoder {
         past: this.batch.tensors(0, this.members.length),
         rowIndexes,
         wantedIds,
+        ...(hasDrafts && { logitCounts: tokenIds.map(({ length }) => length) }),
       },
       wanted,
     );
@@ -172,12 +180,25 @@ export class SplitDecoder implements Decoder {
       const row = rows[index];
       if (row === undefined) return;
       if (sitsOut) takes[row.index] = false;
-      else this.append(row, result.fresh, row.index, 1);
+      else this.append(row, result.fresh, { batchIndex: row.index, count: 1 });
     });
     this.takeStates(this.members, result, takes);
-    freeBytes(result.fresh.data);
-    this.lastDecode = { feeds: result.feeds, pastStates: result.pastStates, rowIndexes };
-    return result.logits;
+    if (hasDrafts) {
+      const next = this.members.map((row, batchIndex) => [row, { batchIndex, step: 1 }] as const);
+      this.drafted = { fresh: result.fresh, next: new Map(next) };
+    } else freeBytes(result.fresh.data);
+    const { feeds, pastStates, logits } = result;
+    this.lastDecode = { feeds, pastStates, rowIndexes: logits.rowIndexes };
+    return logits;
+  }
+
+  takeDrafted(cacheRow: CacheRow): void {
+    const row = ownRow(cacheRow);
+    const place = this.drafted?.next.get(row);
+    if (!this.drafted || !place) throw new RangeError('The row has no draft.');
+    this.fitBatch(this.members.length, grown(row, 1));
+    this.append(row, this.drafted.fresh, { ...place, count: 1 });
+    place.step++;
   }
 
   async repeatForLogits(): Promise<LogitsBatch> {
@@ -216,6 +237,7 @@ export class SplitDecoder implements Decoder {
   async close(): Promise<void> {
     this.members.length = 0;
     this.forgetDecode();
+    this.forgetDrafted();
     await this.session.release();
   }
 
@@ -265,7 +287,13 @@ export class SplitDecoder implements Decoder {
 
   private async runFresh(input: RunInput, wanted: LogitsNeeded): Promise<RunResult> {
     this.forgetDecode();
+    this.forgetDrafted();
     return await this.runner.run(input, wanted);
+  }
+
+  private forgetDrafted(): void {
+    if (this.drafted) freeBytes(this.drafted.fresh.data);
+    this.drafted = null;
   }
 
   /** Ends the time in which the last decode step can be repeated. */
@@ -346,10 +374,14 @@ export class SplitDecoder implements Decoder {
     this.batch.fit(Math.max(rows, allocated), [...this.members, ...wanted], this.members);
   }
 
-  private append(row: SplitRow, fresh: FreshPositions, batchIndex: number, count: number): void {
+  private append(
+    row: SplitRow,
+    fresh: FreshPositions,
+    part: { batchIndex: number; step?: number; count: number },
+  ): void {
     if (!row.cache) throw new RangeError('A row without a cache cannot take tokens.');
-    row.cache.append(fresh, { batchIndex, row: row.index, count }, row);
-    row.length += count;
+    row.cache.append(fresh, { ...part, row: row.index }, row);
+    row.length += part.count;
   }
 }
 

@@ -18,6 +18,8 @@ export interface RunInput {
   past: GraphTensor[];
   /** Position of each part's row in the batch of this run. */
   rowIndexes: Int32Array;
+  /** Number of last tokens of each batch row whose logits are returned, one after the other; absent: one of each. */
+  logitCounts?: readonly number[];
   /** What the prompt of each batch row holds beside text; absent: nothing. */
   media?: readonly (PromptMedia | null | undefined)[];
   /** Tokens whose logits are returned, of each batch row; absent: of none. */
@@ -71,7 +73,7 @@ export class SplitRunner {
       outputs,
       pastStates,
       fresh: { data: floats(outputs['new_kv']), batch, steps },
-      logits: this.logitsOf(outputs, input.rowIndexes),
+      logits: this.logitsOf(outputs, firstPlaces(input)),
     };
   }
 
@@ -83,10 +85,8 @@ export class SplitRunner {
 
   private feedsOf(input: RunInput, batch: number, steps: number): Record<string, GraphTensor> {
     const ids = new BigInt64Array(batch * steps);
-    const last = new BigInt64Array(batch);
     input.tokenIds.forEach((tokens, row) => {
       for (let step = 0; step < tokens.length; step++) ids[row * steps + step] = BigInt(tokens[step] ?? 0);
-      last[row] = BigInt(tokens.length - 1);
     });
     const feeds: Record<string, GraphTensor> = {
       input_ids: this.session.tensor('int64', ids, [batch, steps]),
@@ -95,7 +95,7 @@ export class SplitRunner {
         BigInt64Array.from(input.rows, ({ length }) => BigInt(length)),
         [batch],
       ),
-      last_index: this.session.tensor('int64', last, [batch]),
+      ...this.placesOf(input),
     };
     if (this.takesStarts) {
       const starts = BigInt64Array.from(input.rows, ({ start }) => BigInt(start));
@@ -109,7 +109,7 @@ export class SplitRunner {
       );
     }
     if (this.media !== null) Object.assign(feeds, this.media.feeds(input, steps));
-    if (this.graph.givesWanted) feeds['wanted_ids'] = this.wantedTensor(input.wantedIds ?? [], batch);
+    if (this.graph.givesWanted) feeds['wanted_ids'] = this.wantedTensor(input);
     this.graph.caches.forEach(({ past }, cache) => {
       const tensor = input.past[cache];
       if (tensor) feeds[past] = tensor;
@@ -117,12 +117,30 @@ export class SplitRunner {
     return feeds;
   }
 
-  /** One column at least, and zeros where a row wants less than another. */
-  private wantedTensor(wantedIds: readonly (readonly number[])[], batch: number): GraphTensor {
+  /** Where the logits of a run are read. */
+  private placesOf({ tokenIds, logitCounts }: RunInput): Record<string, GraphTensor> {
+    const last = tokenIds.map(({ length }) => length - 1);
+    if (!this.graph.picksLogits) {
+      return { last_index: this.session.tensor('int64', BigInt64Array.from(last, BigInt), [last.length]) };
+    }
+    const places = last.flatMap((step, row) => {
+      const count = logitCounts?.[row] ?? 1;
+      return Array.from({ length: count }, (_, place) => [BigInt(row), BigInt(step - count + 1 + place)]);
+    });
+    return { logit_places: this.session.tensor('int64', BigInt64Array.from(places.flat()), [places.length, 2]) };
+  }
+
+  /** One column at least, and zeros where a row wants less than another. Only the first place of a row wants any. */
+  private wantedTensor(input: RunInput): GraphTensor {
+    const { wantedIds = [], tokenIds, logitCounts } = input;
     const width = wantedIds.reduce((widest, { length }) => Math.max(widest, length), 1);
-    const ids = new BigInt64Array(batch * width);
-    wantedIds.forEach((row, index) => row.forEach((id, place) => (ids[index * width + place] = BigInt(id))));
-    return this.session.tensor('int64', ids, [batch, width]);
+    const places = logitCounts?.reduce((sum, count) => sum + count, 0) ?? tokenIds.length;
+    const first = placeStarts(input);
+    const ids = new BigInt64Array(places * width);
+    wantedIds.forEach((row, index) =>
+      row.forEach((id, column) => (ids[(first[index] ?? 0) * width + column] = BigInt(id))),
+    );
+    return this.session.tensor('int64', ids, [places, width]);
   }
 
   private fetchesFor(wanted: LogitsNeeded): string[] {
@@ -161,6 +179,21 @@ export class SplitRunner {
       wantedSize: wanted?.dims[1] ?? 0,
     };
   }
+}
+
+/** Returns for each batch row the index of its first place whose logits are returned. */
+function placeStarts({ tokenIds, logitCounts }: RunInput): number[] {
+  let next = 0;
+  return tokenIds.map((_, row) => {
+    const start = next;
+    next += logitCounts?.[row] ?? 1;
+    return start;
+  });
+}
+
+function firstPlaces(input: RunInput): Int32Array {
+  const starts = placeStarts(input);
+  return input.rowIndexes.map((row) => starts[row] ?? 0);
 }
 
 function floats(tensor: GraphTensor | undefined): Float32Array {

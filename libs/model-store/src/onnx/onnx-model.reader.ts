@@ -1,4 +1,4 @@
-import { type RandomAccess, readFields, varintsOf, type WireField } from './protobuf-reader.js';
+import { memoryAccess, type RandomAccess, readFields, varintsOf, type WireField } from './protobuf-reader.js';
 
 /** A tensor of a graph: its description, and the location of its bytes in the file. */
 export interface StoredTensor {
@@ -103,8 +103,13 @@ async function readTensor(file: RandomAccess, tensor: WireField, options: ReadOp
   return read;
 }
 
+/** Decodes a `ValueInfoProto` of a tensor. */
+export async function decodeValue(encoded: Uint8Array): Promise<StoredValue> {
+  return await readValue(memoryAccess(encoded), { start: 0, length: encoded.length });
+}
+
 /** Parses a `ValueInfoProto`: name, and the type of a tensor with its shape. */
-async function readValue(file: RandomAccess, value: WireField): Promise<StoredValue> {
+async function readValue(file: RandomAccess, value: Pick<WireField, 'start' | 'length'>): Promise<StoredValue> {
   const read: StoredValue = { name: '', type: 0, dimensions: [] };
   for await (const field of readFields(file, value.start, value.start + value.length)) {
     if (field.number === 1) read.name = await readText(file, field);

@@ -143,6 +143,16 @@ export class WorkerConfig extends QueueConfig {
   })
   slots?: number;
 
+  @IntegerVariable('SLUICE_DRAFT_TOKENS', {
+    about:
+      'Tokens that a step of a text computes ahead where its last ones occur earlier in its prompt or output, such as 8. ' +
+      '0: none.',
+    default: 0,
+    min: 0,
+    max: 64,
+  })
+  draftTokens!: number;
+
   @ChoiceVariable('SLUICE_TEE', {
     about:
       'Source of evidence for the keys of model hosts (docs/guides/tee.md). `auto`: what the machine has; `software` proves nothing; `off`: no keys.',

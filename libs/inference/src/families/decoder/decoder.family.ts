@@ -46,7 +46,8 @@ export const loadDecoderFamily: EngineLoader = async (options, sink) => {
     // The last token of a completion is never fed back, so it needs no cache position.
     options.cacheTokens + 1,
   );
-  const limits = { slots, spareSlots, contextLength, cacheTokens: options.cacheTokens };
+  const { cacheTokens, draftTokens } = options;
+  const limits = { slots, spareSlots, contextLength, cacheTokens, draftTokens };
   const engine = new SchedulerTextEngine({
     text,
     contextLength,
