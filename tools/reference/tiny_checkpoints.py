@@ -424,6 +424,9 @@ gemma4_large = dict(
     num_global_key_value_heads=1, num_hidden_layers=3, num_kv_shared_layers=0, use_bidirectional_attention="vision",
     use_double_wide_mlp=False,
 )
+# Settings that the model with one network for text, images and sounds has not.
+gemma4_others = ("enable_moe_block", "hidden_size_per_layer_input", "moe_intermediate_size", "num_experts", "top_k_experts",
+                 "vocab_size_per_layer_input")  # fmt: skip
 nemotron = dict(
     sizes, architectures=["NemotronHForCausalLM"], model_type="nemotron_h", attention_bias=False, attention_dropout=0.0,
     chunk_size=16, conv_kernel=4, expand=2, head_dim=16, hidden_dropout=0.0, layer_norm_epsilon=1e-05, mamba_head_dim=16,
@@ -485,6 +488,18 @@ published = {
             global_head_dim=8, head_dim=8, hidden_size=16, intermediate_size=16, model_type="gemma4_vision",
             num_attention_heads=2, num_hidden_layers=1, num_key_value_heads=2, patch_size=4, pooling_kernel_size=2,
             position_embedding_size=16,
+        ),
+    ),
+    "gemma4-12b": dict(
+        architectures=["Gemma4UnifiedForConditionalGeneration"], audio_token_id=3, boa_token_id=3, boi_token_id=2, dtype="bfloat16",
+        eoa_token_index=3, eoi_token_id=2, image_token_id=2, initializer_range=0.02, model_type="gemma4_unified",
+        tie_word_embeddings=True, video_token_id=4,
+        text_config=dict(
+            {name: value for name, value in gemma4_large.items() if name not in gemma4_others}, model_type="gemma4_unified_text",
+        ),
+        vision_config=dict(
+            mm_embed_dim=16, mm_posemb_size=4, model_type="gemma4_unified_vision", output_proj_dims=32, patch_size=4,
+            pooling_kernel_size=2, rms_norm_eps=1e-06,
         ),
     ),
     "gemma4-31b": dict(gemma4_large, architectures=["Gemma4ForCausalLM"]),

@@ -43,7 +43,7 @@ export const gemmaArchitectures = {
     seesWholeImages: true,
   },
   gemma4: {
-    models: 'Gemma 4 (E2B, E4B, 26B-A4B, 31B)',
+    models: 'Gemma 4 (E2B, E4B, 12B, 26B-A4B, 31B)',
     modelType: 'gemma4_text',
     className: 'Gemma4ForCausalLM',
     rotaryPairs: 'halves',

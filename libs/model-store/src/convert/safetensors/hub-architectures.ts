@@ -3,7 +3,7 @@ import { addedAsExport } from '../exported-families.js';
 import { ernieExperts, graniteScales, type HubParameterValues } from './family-settings.js';
 import type { HubConfig } from './hub-config.js';
 import { deepseek2, deepseek3, glm4MoeLite } from './hub-latent-architectures.js';
-import { gemma4 } from './hub-gemma-architectures.js';
+import { gemma4, gemma4Unified } from './hub-gemma-architectures.js';
 import { llama4 } from './hub-llama4.js';
 import { falconH1, graniteHybrid, nemotronH } from './hub-mamba-architectures.js';
 import type { RowFactors } from './scaled-tensor.js';
@@ -403,6 +403,7 @@ export const hubArchitectures: Readonly<Record<string, HubArchitecture>> = {
   Gemma3ForConditionalGeneration: { ...gemma3, inner: 'text_config' },
   Gemma4ForCausalLM: gemma4,
   Gemma4ForConditionalGeneration: { ...gemma4, inner: 'text_config' },
+  Gemma4UnifiedForConditionalGeneration: { ...gemma4Unified, inner: 'text_config' },
   Idefics3ForConditionalGeneration: idefics3,
   SmolVLMForConditionalGeneration: idefics3,
   Glm4ForCausalLM: {

@@ -67,6 +67,17 @@ export const gemma4 = {
   parameters: gemma4Sizes,
 };
 
+/** Gemma 4 12B, one network for text, images and sounds, without inputs per layer and experts. */
+export const gemma4Unified = {
+  ...gemma4,
+  defaults: {
+    ...gemma4.defaults,
+    max_position_embeddings: 262_144,
+    sliding_window: 1024,
+    hidden_size_per_layer_input: 0,
+  },
+};
+
 /** Whether layers use keys and values of another, have their own, or have keys that are values too. */
 function gemma4Kinds(config: HubConfig): string[] {
   const layers = config.size('num_hidden_layers');
@@ -81,9 +92,9 @@ function gemma4Sizes(config: HubConfig): HubParameterValues {
     throw invalidFile('config.json', 'its use_bidirectional_attention is all, and text is written forwards');
   }
   const size = config.size('intermediate_size');
-  const isWide = config.flag('use_double_wide_mlp', false);
   const inputs = config.number('hidden_size_per_layer_input');
   const kinds = gemma4Kinds(config);
+  const isWide = config.flag('use_double_wide_mlp', false) && kinds.includes('shared');
   return {
     'attention.scale': 1,
     ...gemma4Heads(config),
