@@ -1,5 +1,6 @@
 import { fileURLToPath } from 'node:url';
 import { hostLoadOptions } from '#inference/host';
+import { CpuClock } from './admission/cpu-clock.js';
 import { installAll } from './models.js';
 import { type BenchSubject, type BenchSubjectResult, medianOf, type Ratio, runBench } from './report.js';
 import { benchOptions, modelBenchOptions } from './settings.js';
@@ -49,9 +50,14 @@ async function subjectOf(name: string, draftTokens: number): Promise<BenchSubjec
         for (const [index, category] of categories.entries()) {
           const tasks = tasksOf(category, (round + 1) * 100 + index * 10 + streams, streams);
           const plan: SpeculationPlan = { tasks, maxTokens: tokens };
+          const clock = new CpuClock({ child: child.pid });
           const { runs, drafted, accepted } = (await child.call('run', plan)) as SpeculationRun;
+          const { child: cpuMs = Number.NaN } = clock.elapsedMs();
           runs.forEach(({ text }, stream) => compareTexts(`${round}-${streams}-${category}-${stream}`, text));
-          figures[`${category} ${streams}, tokens/s`] = summarizeRun(runs).decodeTokensPerSecond;
+          const { decodeTokensPerSecond, tokens: written } = summarizeRun(runs);
+          figures[`${category} ${streams}, tokens/s`] = decodeTokensPerSecond;
+          // Prompts are part of it.
+          figures[`${category} ${streams}, cpuMsPerToken`] = cpuMs / written;
           if (draftTokens > 0) figures[`${category} ${streams}, accepted`] = drafted === 0 ? 0 : accepted / drafted;
           if (draftTokens > 0) figures[`${category} ${streams}, drafted`] = drafted;
         }

@@ -116,7 +116,10 @@ function writeShrinkwrap(root, folder) {
     '--loglevel=error',
   ];
   const withoutUrls = '--omit-lockfile-registry-resolved';
-  execFileSync(command, [...words, 'install', ...options, withoutUrls], { cwd: folder, stdio: ['ignore', 'ignore', 'inherit'] });
+  execFileSync(command, [...words, 'install', ...options, withoutUrls], {
+    cwd: folder,
+    stdio: ['ignore', 'ignore', 'inherit'],
+  });
   writeFileSync(path, staged);
   renameSync(join(folder, 'package-lock.json'), join(folder, shrinkwrapFile));
   const lockfile = JSON.parse(readFileSync(join(folder, shrinkwrapFile), 'utf8'));

@@ -49,6 +49,9 @@ describe('requireNode', () => {
     'scripts/prepare-start.mjs',
     'scripts/install-for-start.mjs',
     'scripts/setup-failure.mjs',
+    'scripts/steps.mjs',
+    'scripts/tarball-urls.mjs',
+    'scripts/test-report.mjs',
   ])('runs in %s before anything else is loaded', (path) => {
     // Static imports are read before any line runs: only Node's own modules and those that old versions can read.
     const names = [...readText(path).matchAll(/^import .* from '(.+)';$/gm)].map(([, name]) => name);
@@ -58,6 +61,9 @@ describe('requireNode', () => {
       './prepare-start.mjs',
       './install-for-start.mjs',
       './setup-failure.mjs',
+      './steps.mjs',
+      './tarball-urls.mjs',
+      './test-report.mjs',
       '../bin/require-node.mjs',
       '../bin/trim-runtime.mjs',
     ];

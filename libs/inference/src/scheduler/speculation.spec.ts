@@ -1,4 +1,6 @@
+import crypto from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
+import { syncBuiltinESMExports } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
@@ -15,12 +17,15 @@ import type { SequenceRequest } from './sequence.js';
 
 /* Drafts of prompt lookup are verified in one run. The text must be that of one step per token. */
 
-/** The draws of sequences without a seed, by the order in which they are submitted. */
-const seeds = vi.hoisted(() => ({ next: 0 }));
-vi.mock('node:crypto', async (original) => ({
-  ...(await original<typeof import('node:crypto')>()),
-  randomBytes: (size: number) => Buffer.alloc(size, ++seeds.next),
-}));
+/** The draws of sequences without a seed, by the order in which they are submitted. Those with a seed have no drafts. */
+let nextSeed = 0;
+// A mock of the module would not reach what other files of this worker have loaded.
+const random = vi.spyOn(crypto, 'randomBytes').mockImplementation((size: number) => Buffer.alloc(size, ++nextSeed));
+syncBuiltinESMExports();
+afterAll(() => {
+  random.mockRestore();
+  syncBuiltinESMExports();
+});
 
 const ending = 96;
 
@@ -93,7 +98,7 @@ const givenArbitrary = (vocabularySize: number): fc.Arbitrary<Given> => {
 };
 
 async function generate(decoder: Decoder, all: readonly Given[], draftTokens: number) {
-  seeds.next = 0;
+  nextSeed = 0;
   const scheduler = new BatchScheduler({ decoder, slots: 4, contextLength: 512, cacheTokens: 4096, draftTokens });
   const submits: (() => void)[] = [];
   let isFirstDone = false;
@@ -143,11 +148,11 @@ describe('speculation', () => {
         totals.accepted += drafted.stats.acceptedDraftTokensTotal;
         totals.drafted += drafted.stats.draftTokensTotal;
       }),
-      { numRuns: 150 },
+      { numRuns: 60 },
     );
     // Drafts of both kinds are met.
-    expect(totals.accepted).toBeGreaterThan(500);
-    expect(totals.drafted - totals.accepted).toBeGreaterThan(100);
+    expect(totals.accepted).toBeGreaterThan(200);
+    expect(totals.drafted - totals.accepted).toBeGreaterThan(40);
   });
 
   it('computes a copied text in a few runs, and its prefix serves later prompts', async () => {
@@ -157,6 +162,16 @@ describe('speculation', () => {
     expect(stats).toMatchObject({ generatedTokensTotal: 60, draftTokensTotal: stats.acceptedDraftTokensTotal });
     expect(session.runs.length).toBeLessThan(12);
     expect(Math.max(...session.runs.slice(1).map(({ steps }) => steps))).toBe(9);
+  });
+
+  it('has drafts of two rows, and none of three', async () => {
+    const draftedOf = async (rows: number): Promise<number> => {
+      const session = new FakeGraphSession({ picksLogits: true, favors: (context) => block[context.length % 30] ?? 1 });
+      const all = Array.from({ length: rows }, () => ({ ...plain, block }));
+      return (await generate(openDecoder(session, { slots: 4 }), all, 8)).stats.draftTokensTotal;
+    };
+    expect(await draftedOf(2)).toBeGreaterThan(50);
+    expect(await draftedOf(3)).toBe(0);
   });
 
   it('stops in a text whose drafts are wrong', async () => {
@@ -198,7 +213,7 @@ describe('speculation on the runtime', () => {
     const path = join(folder, Object.values(options).join('-'));
     const { graphFile } = await buildTinyModel(path, options);
     const modelPath = join(path, graphFile);
-    const sampled = fc.sample(fc.array(givenArbitrary(400), { minLength: 1, maxLength: 3 }), { numRuns: 6, seed: 7 });
+    const sampled = fc.sample(fc.array(givenArbitrary(400), { minLength: 1, maxLength: 3 }), { numRuns: 4, seed: 7 });
     // A model of random weights repeats itself where it has few tokens to choose from.
     const cases = sampled.map((all) => all.map((given) => ({ ...given, members: amongFew(given.members) })));
     let accepted = 0;

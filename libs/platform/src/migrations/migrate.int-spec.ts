@@ -188,7 +188,7 @@ describe('ensureQueueRole', () => {
     await expect(query('CREATE TABLE public.another (id int)', url)).rejects.toThrow(/permission denied/);
   });
 
-  it('gives the role the schema that a restored dump has left to somebody else', async () => {
+  it('gives the role the schema that a restored dump has left to another role', async () => {
     await query('CREATE SCHEMA sluice_queue');
     const url = await ensureQueueRole({ url: database.url, secretKey: '00'.repeat(32) });
     await query('CREATE TABLE sluice_queue.mine (id int)', url);

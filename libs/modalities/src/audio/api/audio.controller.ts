@@ -15,6 +15,7 @@ import type { AudioQueueResponse, AudioQuoteResponse } from '../contract/audio.r
 import { audioDocuments as documents } from './audio.document.js';
 import { audioTypes } from './audio.model.js';
 import { normalizeAudio, quotedUnits, sizeOfAudio, sizeOfQuote } from './audio.normalizer.js';
+import { presentQueued } from './audio.presenter.js';
 
 @Controller('audio')
 export class AudioController {
@@ -76,8 +77,4 @@ export class AudioController {
   ): Promise<{ success: boolean }> {
     return await this.media.complete(http, body, audioTypes);
   }
-}
-
-function presentQueued({ modelId, queueId }: { modelId: string; queueId: string }): AudioQueueResponse {
-  return { model: modelId, queue_id: queueId, status: 'QUEUED' };
 }
