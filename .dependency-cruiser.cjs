@@ -26,7 +26,7 @@ const entries = [
   '^libs/queue/src/nest/job-results/index[.]ts$',
   '^libs/model-registry/src/(installations|manifest)/index[.]ts$',
   '^libs/payments/src/(checks|execution)/index[.]ts$',
-  '^libs/model-store/src/(adapter|catalog|device|memory|reference)/index[.]ts$',
+  '^libs/model-store/src/(adapter|catalog|device|memory|reference|voices)/index[.]ts$',
   '^libs/inference/src/(host|output|tasks|trials)/index[.]ts$',
   '^libs/tee/src/sealing/index[.]ts$',
 ];
