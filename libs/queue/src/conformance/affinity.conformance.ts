@@ -479,8 +479,8 @@ export function describeAffinity(world: () => World): void {
       await world().restore();
       await mortal.transport.close();
       // The results of the jobs that found a key may come later than those of all others.
-      const outcomes = results.filter(({ requestId }) => enqueued.includes(requestId));
-      expect(outcomes.map(({ status }) => status)).toEqual(Array<string>(6).fill('succeeded'));
+      const ofEnqueued = results.filter(({ requestId }) => enqueued.includes(requestId));
+      expect(ofEnqueued.map(({ status }) => status)).toEqual(Array<string>(6).fill('succeeded'));
       const ids = results.map(({ requestId }) => requestId);
       expect(new Set(ids).size).toBe(ids.length);
     });
