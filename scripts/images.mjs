@@ -6,7 +6,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { root, runCommand } from './steps.mjs';
 
-/** Of Debian, which has no links to them on the PATH. */
+/** Folder of Debian's programs, which has no links to them on the PATH. */
 const postgres = '/usr/lib/postgresql/15/bin';
 
 const runs = (program, ...args) => spawnSync(program, args, { stdio: 'ignore' }).status === 0;

@@ -4,6 +4,7 @@
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { readCommandLine } from './command-line.mjs';
+import { lockedName } from './locked-name.mjs';
 import { root } from './steps.mjs';
 
 const about =
@@ -19,9 +20,9 @@ const perQuery = 500;
 const { packages } = JSON.parse(readFileSync(values.lock, 'utf8'));
 const queries = Object.entries(packages)
   .filter(([path, { version, link }]) => path.includes('node_modules/') && version !== undefined && !link)
-  .map(([path, { name, version }]) => ({
-    version,
-    package: { ecosystem: 'npm', name: name ?? path.slice(path.lastIndexOf('node_modules/') + 13) },
+  .map(([path, entry]) => ({
+    version: entry.version,
+    package: { ecosystem: 'npm', name: lockedName(path, entry) },
   }));
 
 const ids = new Set();

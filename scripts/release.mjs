@@ -7,6 +7,7 @@ import { createHash } from 'node:crypto';
 import { appendFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { readCommandLine } from './command-line.mjs';
+import { lockedName } from './locked-name.mjs';
 import { npmCommand, root } from './steps.mjs';
 
 const about = `npm run release [-- options]\n
@@ -66,7 +67,7 @@ function billOfMaterials() {
 function shippedPackages() {
   const { packages } = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8'));
   const shipped = Object.entries(packages).filter(([path, { dev }]) => path !== '' && dev !== true);
-  return new Set(shipped.map(([path, one]) => `${one.name ?? path.split('node_modules/').at(-1)}@${one.version}`));
+  return new Set(shipped.map(([path, one]) => `${lockedName(path, one)}@${one.version}`));
 }
 
 /** Not every registry supports audits; the release output then says so. */

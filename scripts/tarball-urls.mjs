@@ -5,9 +5,8 @@
 import { execFileSync } from 'node:child_process';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { lockedName } from './locked-name.mjs';
 import { npmCommand } from './steps.mjs';
-
-const marker = 'node_modules/';
 
 /**
  * Returns a copy of a lockfile with the address of each package in a registry (a URL). Entries that have an address, and
@@ -16,8 +15,8 @@ const marker = 'node_modules/';
 export function withTarballUrls(lockfile, registry) {
   const base = registry.endsWith('/') ? registry : `${registry}/`;
   const packages = Object.entries(lockfile.packages).map(([path, entry]) => {
-    if (!path.includes(marker) || entry.link || entry.resolved) return [path, entry];
-    const name = entry.name ?? path.slice(path.lastIndexOf(marker) + marker.length);
+    if (!path.includes('node_modules/') || entry.link || entry.resolved) return [path, entry];
+    const name = lockedName(path, entry);
     const file = `${name.split('/').at(-1)}-${entry.version}.tgz`;
     return [path, { ...entry, resolved: `${base}${name}/-/${file}` }];
   });

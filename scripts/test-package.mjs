@@ -8,6 +8,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { readCommandLine } from './command-line.mjs';
+import { lockedName } from './locked-name.mjs';
 import { npmCommand, root, runCommand } from './steps.mjs';
 
 const about = `npm test -- package [options]\n
@@ -52,13 +53,11 @@ function install(tarball) {
 /** Fails unless every installed package has a version of the lockfile, with which the tests ran. */
 function checkVersions() {
   const { packages } = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8'));
-  const nameOf = (path) => path.slice(path.lastIndexOf('node_modules/') + 'node_modules/'.length);
-  const locked = new Set(Object.entries(packages).map(([path, entry]) => `${nameOf(path)}@${entry.version}`));
+  const versionOf = ([path, entry]) => `${lockedName(path, entry)}@${entry.version}`;
+  const locked = new Set(Object.entries(packages).map(versionOf));
   const hidden = join(folder, 'app', 'node_modules', '.package-lock.json');
   const found = Object.entries(JSON.parse(readFileSync(hidden, 'utf8')).packages);
-  const others = found
-    .map(([path, { version }]) => `${nameOf(path)}@${version}`)
-    .filter((name) => !name.startsWith('sluice@') && !locked.has(name));
+  const others = found.map(versionOf).filter((name) => !name.startsWith('sluice@') && !locked.has(name));
   if (others.length > 0) throw new Error(`The lockfile does not have: ${others.join(', ')}`);
 }
 

@@ -1,13 +1,14 @@
 // Compares packages of a lock file with advisories in the OSV format (https://ossf.github.io/osv-schema/).
+import { lockedName } from '../locked-name.mjs';
 
 /** Returns what advisories say about the packages: `{ id, name, version, summary, isDevelopment }`. */
 export function findAffected(lock, advisories) {
   const installed = Object.entries(lock.packages ?? {})
     .filter(([path, { version, link }]) => path !== '' && version !== undefined && !link)
-    .map(([path, { name, version, dev = false }]) => ({
-      name: name ?? path.slice(path.lastIndexOf('node_modules/') + 'node_modules/'.length),
-      version,
-      isDevelopment: dev,
+    .map(([path, entry]) => ({
+      name: lockedName(path, entry),
+      version: entry.version,
+      isDevelopment: entry.dev ?? false,
     }));
   return advisories
     .filter(({ withdrawn }) => withdrawn === undefined)

@@ -13,7 +13,7 @@ export interface BalancedCall {
   error: string | null;
 }
 
-/** Of one request. */
+/** Maximum number of attempts of one request. */
 const maxAttempts = 20;
 
 /**

@@ -3,11 +3,11 @@ import { LedgerService } from '#billing';
 import { displayNanos } from '#common';
 import { MediaTools, needsFfmpeg } from '#media';
 import {
-  ModelRegistryService,
   CompatibleNames,
-  type WebProviders,
-  type OutputFormats,
   MembershipOnlineModels,
+  ModelRegistryService,
+  type OutputFormats,
+  type WebProviders,
 } from '#model-registry';
 import type { ModelManifest } from '#model-registry/manifest';
 import { ApiConfig } from '#platform/config';
@@ -17,7 +17,7 @@ import type { LimitedCaller } from '#rate-limit';
 import { LimitFacts } from '#rate-limit/api';
 import { WebSearch } from '#web';
 
-/** What accounts, ledger and registry say beside the limits of a caller. */
+/** The facts of accounts, ledger and registry beside the limits of a caller. */
 @Injectable()
 export class AccountLimitFacts extends LimitFacts {
   constructor(
@@ -51,7 +51,7 @@ export class ConfiguredNames extends CompatibleNames {
   }
 }
 
-/** What of the web the operator of this installation configured. */
+/** The search of the web that the operator of this installation has configured. */
 @Injectable()
 export class ConfiguredWeb implements WebProviders {
   constructor(private readonly search: WebSearch) {}
@@ -72,7 +72,7 @@ export class MediaFormats implements OutputFormats {
 
   canMake(format: string): boolean {
     if (!needsFfmpeg(format)) return true;
-    // What is installed meanwhile counts from the next request on.
+    // A tool that is installed meanwhile counts from the next request on.
     if (!this.tools.available) void this.tools.refresh();
     return this.tools.available;
   }

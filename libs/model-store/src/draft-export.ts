@@ -48,7 +48,7 @@ const voiceActivity: ManifestSource = {
   ],
 };
 
-/** What pronounces English for a voice that reads phonemes: the sources that bundled voices have. */
+/** The sources that bundled voices have for pronouncing English, for a voice that reads phonemes. */
 const pronouncer: readonly ManifestSource[] = [
   {
     uri: 'npm:cmu-pronouncing-dictionary@3.0.0',

@@ -34,7 +34,7 @@ export async function checkSpeech(context: CliContext, model: InstalledModel, op
 
 interface AudioCheck {
   model: InstalledModel;
-  /** What the output is called. */
+  /** Name of the output in the report. */
   what: string;
   request: TaskRequest;
 }

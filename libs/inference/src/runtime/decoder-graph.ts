@@ -49,7 +49,7 @@ interface DecoderGraphBase {
  */
 export interface SplitGraph extends DecoderGraphBase {
   kind: 'split';
-  /** Of the layers that see the whole context and of those with a window. New positions have those of the graph. */
+  /** Sizes of the layers that see the whole context, and of those with a window. New positions have those of the graph. */
   sizes: { whole: CacheSizes; windowed: CacheSizes };
   /** Number of top logits selected by the graph; 0 without this output. */
   topSize: number;
@@ -151,16 +151,10 @@ function splitGraph(
   const picksLogits = inputs.has('logit_places');
   if (!picksLogits && !inputs.has('last_index')) throw unfit('its split cache comes without the input `last_index`');
   if (base.cacheType !== 'float32') throw unfit('its split cache is not float32');
-  const windowIn = (past: TensorDescription) => (takesStarts ? windowOf(past) : {});
-  const sizes = {
-    whole: sizesOf(
-      pasts.filter((past) => windowIn(past).window === undefined),
-      base,
-    ),
-    windowed: sizesOf(
-      pasts.filter((past) => windowIn(past).window !== undefined),
-      base,
-    ),
+  const caches = pasts.map((past) => ({ past: past.name, present: null, ...(takesStarts && windowOf(past)) }));
+  const sizesWhere = (hasWindow: boolean): CacheSizes => {
+    const ofKind = pasts.filter((_, index) => (caches[index]?.window !== undefined) === hasWindow);
+    return sizesOf(ofKind, base);
   };
   const [, , heads, , dimension] = outputs.get('new_kv')?.shape ?? [];
   return {
@@ -168,8 +162,8 @@ function splitGraph(
     kind: 'split',
     kvHeads: fixedSize(heads, base.kvHeads, 'num_key_value_heads'),
     headDim: fixedSize(dimension, base.headDim, 'head_dim'),
-    sizes,
-    caches: pasts.map((past) => ({ past: past.name, present: null, ...windowIn(past) })),
+    sizes: { whole: sizesWhere(false), windowed: sizesWhere(true) },
+    caches,
     ...splitOutputs(inputs, outputs),
     picksLogits,
     states,

@@ -1,14 +1,13 @@
 import { freeBytes } from '#platform/memory';
+import type { CacheSizes } from '../runtime/decoder-graph.js';
 import type { GraphSession, GraphTensor } from '../runtime/graph-session.js';
 
 /** Sizes that are fixed while a model is loaded. */
-export interface CacheShape {
+export interface CacheShape extends CacheSizes {
   /** Which of the graph's keys and values of all layers: layer 0 key, layer 0 value, layer 1 key, … */
   caches: readonly number[];
-  heads: number;
-  dimension: number;
-  /** The same of new positions, which may have zeros behind the heads and their values; absent: no zeros. */
-  fresh?: { heads: number; dimension: number };
+  /** Sizes of new positions, which may have zeros behind the heads and their values; absent: no zeros. */
+  fresh?: CacheSizes;
 }
 
 /**

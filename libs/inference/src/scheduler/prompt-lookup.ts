@@ -13,7 +13,7 @@ const smoothing = 0.3;
  */
 const minAcceptedShare = 0.4;
 
-const none = new Int32Array(0);
+export const noDraft = new Int32Array(0);
 
 /**
  * Prompt lookup: where the last tokens of a sequence occur earlier in its prompt or output, the tokens that followed
@@ -27,9 +27,9 @@ export class PromptLookup {
   /** Returns up to `limit` tokens that may follow the last one. */
   propose(tokens: Int32Array, limit: number): Int32Array {
     const count = Math.min(limit, this.draftTokens);
-    if (count < 1 || this.acceptedShare < minAcceptedShare) return none;
+    if (count < 1 || this.acceptedShare < minAcceptedShare) return noDraft;
     const end = endOfMatch(tokens, tokens.length - 1 - count);
-    return end === null ? none : tokens.slice(end, end + count);
+    return end === null ? noDraft : tokens.slice(end, end + count);
   }
 
   /** Records how many tokens of a draft were right. A draft that was right is followed by a longer one. */

@@ -2,11 +2,10 @@ import { wholeMediaEnd } from './prompt-media.js';
 import { type GivenLogits, TokenSampler } from '../sampling/token-sampler.js';
 import type { CacheRow } from './decoder.js';
 import type { CachedPrefix, PrefixScope } from './prefix-store.js';
-import { PromptLookup } from './prompt-lookup.js';
+import { noDraft, PromptLookup } from './prompt-lookup.js';
 import type { SequenceRequest } from './sequence.js';
 
 const unlabelled: PrefixScope = { sharedTokens: 0 };
-const noDraft = new Int32Array(0);
 
 /** A request in the scheduler: waiting, then prefilling, then decoding. */
 export class RunningSequence {

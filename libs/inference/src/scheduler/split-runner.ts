@@ -192,6 +192,7 @@ function placeStarts({ tokenIds, logitCounts }: RunInput): number[] {
 }
 
 function firstPlaces(input: RunInput): Int32Array {
+  if (input.logitCounts === undefined) return input.rowIndexes;
   const starts = placeStarts(input);
   return input.rowIndexes.map((row) => starts[row] ?? 0);
 }

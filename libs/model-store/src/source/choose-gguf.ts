@@ -1,9 +1,8 @@
 import { groupShards } from '../convert/gguf/shard-names.js';
 import { chooseHubGraph } from './hub-files.js';
 import { pullError } from './pull-error.js';
-import { lastPart } from './text-model-layout.js';
+import { lastPart, listNames } from './text-model-layout.js';
 
-const maxNamed = 12;
 /** Other runners of GGUF files take it where a repository has several quantizations. */
 const defaultQuantization = 'Q4_K_M';
 
@@ -110,7 +109,5 @@ function chosen(
 /** Of a model in shards, only the first is listed. */
 function listed(models: readonly ShardedModel[]): string {
   if (models.length === 0) return 'It has no GGUF file of a language model.';
-  const candidates = models.map(firstOf);
-  const more = candidates.length > maxNamed ? ` and ${candidates.length - maxNamed} more` : '';
-  return `There are: ${candidates.slice(0, maxNamed).join(', ')}${more}.`;
+  return listNames(models.map(firstOf));
 }

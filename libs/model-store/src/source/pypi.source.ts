@@ -12,7 +12,7 @@ import { defaultMaxFileBytes, type SourceRequest } from './source-request.js';
 import { extractWheel } from './wheel.js';
 import { fetchWebText, openWebRange, type WebRequest } from './web-request.js';
 
-/** Where pip looks for its configuration, the user's before the machine's. */
+/** Paths at which pip looks for its configuration, the user's before the machine's. */
 const configurationFiles = () => [
   join(homedir(), '.config', 'pip', 'pip.conf'),
   join(homedir(), '.pip', 'pip.conf'),
@@ -30,7 +30,7 @@ export async function readPipIndex(files: readonly string[] = configurationFiles
   return null;
 }
 
-/** Of the sections that hold for every command or for `pip install`. */
+/** Reads the sections that hold for every command or for `pip install`. */
 function indexIn(text: string): string | null {
   let section = '';
   for (const line of text.split('\n')) {

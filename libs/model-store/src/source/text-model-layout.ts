@@ -65,6 +65,14 @@ export function lastPart(name: string): string {
   return name.slice(name.lastIndexOf('/') + 1);
 }
 
+const maxNamed = 12;
+
+/** Returns a sentence with the first names, and the number of the others. */
+export function listNames(names: readonly string[]): string {
+  const more = names.length > maxNamed ? ` and ${names.length - maxNamed} more` : '';
+  return `There are: ${names.slice(0, maxNamed).join(', ')}${more}.`;
+}
+
 /** `model.q4_k_m` for `model.q4_k_m.gguf`, and for its shards. */
 export function withoutEnding(name: string): string {
   return name.replace(/(?:-\d{5}-of-\d{5})?\.gguf$/i, '');

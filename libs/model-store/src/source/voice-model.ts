@@ -2,12 +2,11 @@ import { type ModelFiles, readJsonObject } from '../convert/safetensors/model-fi
 import { readPiperVoice, settingsEnding } from '../voices/index.js';
 import type { ExportedModel } from './exported-model.js';
 import { pullError } from './pull-error.js';
-import { lastPart } from './text-model-layout.js';
+import { lastPart, listNames } from './text-model-layout.js';
 
 /* Voices in the layout of Piper: a graph, and beside it its settings. */
 
 const graphEnding = '.onnx';
-const maxNamed = 12;
 
 /**
  * Describes the voice of a folder, package or repository: the named one, by its path or its name, or the only one. Null if
@@ -43,19 +42,16 @@ function chooseVoice(voices: readonly string[], { where, file }: { where: string
   if (file === undefined) {
     const [only = '', ...others] = voices;
     if (others.length === 0) return only;
-    throw pullError(`${where} has several voices; name one, as in ${where}:${nameOf(only)}. ${listed(voices)}`);
+    throw pullError(
+      `${where} has several voices; name one, as in ${where}:${nameOf(only)}. ${listNames(voices.map(nameOf))}`,
+    );
   }
   const found = voices.find((path) => path === file || lastPart(path) === file || nameOf(path) === file);
-  if (found === undefined) throw pullError(`${where} has no voice ${file}. ${listed(voices)}`);
+  if (found === undefined) throw pullError(`${where} has no voice ${file}. ${listNames(voices.map(nameOf))}`);
   return found;
 }
 
 /** `en_US-amy-medium` of `en/en_US/amy/medium/en_US-amy-medium.onnx`. */
 function nameOf(path: string): string {
   return lastPart(path).slice(0, -graphEnding.length);
-}
-
-function listed(voices: readonly string[]): string {
-  const more = voices.length > maxNamed ? ` and ${voices.length - maxNamed} more` : '';
-  return `There are: ${voices.slice(0, maxNamed).map(nameOf).join(', ')}${more}.`;
 }

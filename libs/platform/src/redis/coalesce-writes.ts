@@ -11,13 +11,13 @@ export function coalesceWrites(socket: Writable): void {
     held = false;
     socket.uncork();
   };
-  const write = socket.write.bind(socket) as (...chunk: unknown[]) => boolean;
-  socket.write = (...chunk: unknown[]): boolean => {
+  const write = socket.write.bind(socket) as (...args: unknown[]) => boolean;
+  socket.write = (...args: unknown[]): boolean => {
     if (!held) {
       held = true;
       socket.cork();
       setImmediate(release);
     }
-    return write(...chunk);
+    return write(...args);
   };
 }

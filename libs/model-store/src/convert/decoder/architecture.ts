@@ -2,8 +2,8 @@ import type { LayerPart, Mixer, QueryKeyNorm } from './decoder-shape.js';
 import type { RotaryPairs } from './decoder-source.js';
 
 /**
- * What distinguishes an architecture from `llama`: RMS norms before attention and feed-forward, a gated SiLU, rotation
- * of every head, one residual stream. Sizes, biases, fused layers, windows, factors and scalings of the rotation are read
+ * The differences of an architecture from `llama`: RMS norms before attention and feed-forward, a gated SiLU, rotation of
+ * every head, one residual stream. Sizes, biases, fused layers, windows, factors and scalings of the rotation are read
  * from the file.
  */
 export interface Architecture {
@@ -38,13 +38,13 @@ export interface Architecture {
   scaledEmbedding?: true;
   /** The file's `logit_scale` divides the logits; default: it multiplies them. */
   dividesLogits?: true;
-  /** Where files do not say: soft caps of scores and logits. */
+  /** Defaults for the soft caps of scores and logits. */
   softCaps?: { attention: number; logits: number };
   /** Default for the scale of the scores, where it is not the root of the head's size. */
   attentionScale?: (sizes: { layers: number; hiddenSize: number; heads: number }) => number | undefined;
   /** If the file has a window: every n-th layer sees the whole context; absent: none does. */
   wholeContextEvery?: number;
-  /** Of a file that does not say. */
+  /** Default for the size of the window. */
   windowSize?: number;
   /** Windows are chunks of the text. */
   chunkedWindow?: true;

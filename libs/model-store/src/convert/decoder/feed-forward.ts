@@ -2,14 +2,14 @@ import type { ValueName } from '../../onnx/index.js';
 import { type ExpertShape, expertsOf, feedForwardSize, type LayerPart, weightNames } from './decoder-shape.js';
 import { emitExperts, type ExpertBody } from './expert-layers.js';
 
-/** What feed-forwards need of the decoder around them. */
+/** The parts of the decoder that feed-forwards use. */
 export interface FeedForwardBody extends ExpertBody {
   /** Adds a constant of the decoder's type. */
   scalar(value: number): ValueName;
   normed(input: ValueName, name: string): ValueName;
 }
 
-/** What a feed-forward reads: the residual, and its norm. */
+/** The inputs of a feed-forward: the residual, and its norm. */
 export interface FeedForwardInput {
   residual: ValueName;
   normed: ValueName;

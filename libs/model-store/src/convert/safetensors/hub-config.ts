@@ -15,6 +15,12 @@ export class HubConfig {
     return new HubConfig(values, this.path);
   }
 
+  /** A flag per layer, whether it has the window; null where the file does not list the kinds of its layers. */
+  get listedWindows(): boolean[] | null {
+    const { layer_types: types } = this.values;
+    return Array.isArray(types) ? types.map((type) => type === 'sliding_attention') : null;
+  }
+
   has(name: string): boolean {
     return this.values[name] !== undefined && this.values[name] !== null;
   }

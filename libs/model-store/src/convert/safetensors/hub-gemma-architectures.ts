@@ -121,9 +121,8 @@ function gemma4Heads(config: HubConfig): HubParameterValues {
 
 /** A flag per layer; every sixth sees the whole context where the file does not list them. */
 function windowedLayers(config: HubConfig): boolean[] {
-  const { layer_types: types } = config.values;
-  if (Array.isArray(types)) return types.map((type) => type === 'sliding_attention');
-  return Array.from({ length: config.size('num_hidden_layers') }, (_, layer) => (layer + 1) % 6 !== 0);
+  const isWindowed = (_: unknown, layer: number) => (layer + 1) % 6 !== 0;
+  return config.listedWindows ?? Array.from({ length: config.size('num_hidden_layers') }, isWindowed);
 }
 
 const namesPerLayer = { global_head_dim: 'head_dim', num_global_key_value_heads: 'num_key_value_heads' } as const;

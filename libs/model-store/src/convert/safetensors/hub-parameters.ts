@@ -132,8 +132,7 @@ function windowOf(config: HubConfig): number | undefined {
 
 /** A flag per layer, whether it has the window, or every how many layers one has not. `LLLG` repeats: L has it. */
 function windowedLayers(config: HubConfig): boolean[] | number | undefined {
-  const { layer_types: types } = config.values;
-  if (Array.isArray(types)) return types.map((type) => type === 'sliding_attention');
+  if (config.listedWindows) return config.listedWindows;
   const { sliding_window_pattern: letters } = config.values;
   if (typeof letters === 'string' && /^[LG]+$/.test(letters)) {
     return Array.from({ length: layersOf(config) }, (_, layer) => letters[layer % letters.length] === 'L');
