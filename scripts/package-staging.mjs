@@ -5,7 +5,8 @@
  *   generated client loads come with the package instead, in `dist/vendor/prisma-client`.
  * - Some packages come as bundles of what is used of them (bundle-packages.mjs).
  * - `package.json` names what an installation needs, without the scripts, tools and overrides of a clone.
- * - `npm-shrinkwrap.json` pins the packages below the dependencies to the versions of the lockfile, which were tested.
+ * - `npm-shrinkwrap.json` pins the packages below the dependencies to the versions of the lockfile, which were tested,
+ *   where the package comes from a registry.
  */
 import { execFileSync } from 'node:child_process';
 import { cpSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';

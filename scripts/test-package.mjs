@@ -9,7 +9,9 @@ import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { readCommandLine } from './command-line.mjs';
 import { lockedName } from './locked-name.mjs';
+import { servePackage } from './package-registry.mjs';
 import { npmCommand, root, runCommand } from './steps.mjs';
+import { configuredRegistry } from './tarball-urls.mjs';
 
 const about = `npm test -- package [options]\n
 Packs the npm package, installs it into an empty folder, starts it, asks one chat, stops it and starts it again offline.`;
@@ -47,18 +49,33 @@ function install(tarball) {
   execFileSync(command, words, { cwd: app, stdio: ['ignore', 'inherit', 'inherit'] });
   const seconds = ((performance.now() - started) / 1_000).toFixed(0);
   console.log(`installed in ${seconds} s: ${describeSize()}`);
-  checkVersions();
 }
 
-/** Fails unless every installed package has a version of the lockfile, with which the tests ran. */
-function checkVersions() {
-  const { packages } = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8'));
-  const versionOf = ([path, entry]) => `${lockedName(path, entry)}@${entry.version}`;
-  const locked = new Set(Object.entries(packages).map(versionOf));
-  const hidden = join(folder, 'app', 'node_modules', '.package-lock.json');
-  const found = Object.entries(JSON.parse(readFileSync(hidden, 'utf8')).packages);
-  const others = found.map(versionOf).filter((name) => !name.startsWith('sluice@') && !locked.has(name));
+/**
+ * Fails unless every package below ours has a version of the lockfile, with which the tests ran. npm pins them for packages
+ * of a registry only, and not for a tarball.
+ */
+async function checkVersions(tarball) {
+  const manifest = JSON.parse(readFileSync(join(installed, 'package.json'), 'utf8'));
+  const registry = await servePackage({ tarball, manifest, others: configuredRegistry(folder) });
+  const place = join(folder, 'from a registry');
+  mkdirSync(place);
+  writeFileSync(join(place, 'package.json'), '{ "private": true }\n');
+  const options = ['--package-lock-only', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error'];
+  const name = `${manifest.name}@${manifest.version}`;
+  const words = [...npmCommand, 'install', ...options, `--registry=${registry.url}`, name];
+  const code = await runCommand(words, { cwd: place });
+  registry.close();
+  if (code !== 0) throw new Error(`npm install ${name} failed.`);
+  const versionsIn = (lockfile) =>
+    Object.entries(JSON.parse(readFileSync(lockfile, 'utf8')).packages)
+      .filter(([path]) => path.includes('node_modules/'))
+      .map(([path, entry]) => `${lockedName(path, entry)}@${entry.version}`);
+  const locked = new Set([name, ...versionsIn(join(root, 'package-lock.json'))]);
+  const found = versionsIn(join(place, 'package-lock.json'));
+  const others = found.filter((version) => !locked.has(version));
   if (others.length > 0) throw new Error(`The lockfile does not have: ${others.join(', ')}`);
+  console.log(`from a registry: ${found.length} packages, with the versions of the lockfile`);
 }
 
 /** Packages and bytes of the installation; fails when it is larger than it may be. */
@@ -198,7 +215,9 @@ function runCommands() {
 }
 
 try {
-  install(await pack());
+  const tarball = await pack();
+  install(tarball);
+  await checkVersions(tarball);
   runCommands();
   await runOnce('first start');
   console.log(`after the first start: ${describeSize(maxInstalledBytes)}`);
