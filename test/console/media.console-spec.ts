@@ -76,6 +76,22 @@ async function colorAt(name: string, [x, y]: readonly [number, number]): Promise
 }
 
 describe('the playground', () => {
+  it.each(['images', 'speech', 'embeddings', 'rerank'])('lets %s ask only a model of the list', async (view) => {
+    let release = (): void => undefined;
+    const held = new Promise<void>((resolve) => (release = resolve));
+    await page.route('**/api/v1/models?*', async (route) => {
+      await held;
+      await route.continue();
+    });
+    await openView(page, platform.origin, `playground/${view}`);
+    const submit = page.locator('button.primary');
+    await submit.first().waitFor();
+    expect(await page.locator('button.primary:enabled').count()).toBe(0);
+    release();
+    await expect.poll(() => submit.first().isEnabled()).toBe(true);
+    await page.unrouteAll({ behavior: 'wait' });
+  });
+
   it('draws an image', async () => {
     const watch = watchPage(page);
     await openView(page, platform.origin, 'playground/images');

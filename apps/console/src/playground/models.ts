@@ -34,6 +34,11 @@ export function useModels(type: string): Query<Model[]> {
   return { ...query, data };
 }
 
+/** Whether the list has arrived or failed. Before, a form would ask the default model instead of the one it then shows. */
+export function isListed({ data, error }: Query<Model[]>): boolean {
+  return data !== null || error !== null;
+}
+
 function rank(model: Model): number {
   return isOnline(model) ? 0 : 1;
 }

@@ -4,7 +4,7 @@ import { send } from '../../api/client.js';
 import { AreaField, SelectField, TextField } from '../../components/fields.js';
 import { CopyAsPanel } from '../chat/copy-as-panel.js';
 import { ModelField } from '../model-field.js';
-import { useChosenModel, useModels } from '../models.js';
+import { isListed, useChosenModel, useModels } from '../models.js';
 import { TaskStatus } from '../../components/task-status.js';
 import { useObjectUrl } from '../use-object-url.js';
 import { useTask } from '../../api/use-task.js';
@@ -52,7 +52,7 @@ export function Speech(): JSX.Element {
         />
       </div>
       <AreaField label="Text" value={input} onChange={setInput} rows={4} />
-      <TaskStatus task={task} action="Speak" canRun={input.trim() !== ''} />
+      <TaskStatus task={task} action="Speak" canRun={isListed(models) && input.trim() !== ''} />
       {address !== null && (
         <p class="buttons">
           <audio controls src={address} aria-label="The spoken text" />

@@ -6,7 +6,7 @@ import { FileField, TextField } from '../../components/fields.js';
 import { Table } from '../../components/table.js';
 import { formatRate } from '../../format/numbers.js';
 import { ModelField } from '../model-field.js';
-import { useChosenModel, useModels } from '../models.js';
+import { isListed, useChosenModel, useModels } from '../models.js';
 import { TaskStatus } from '../../components/task-status.js';
 import { useObjectUrl } from '../use-object-url.js';
 import { useTask } from '../../api/use-task.js';
@@ -50,7 +50,7 @@ export function Transcription(): JSX.Element {
         <span role="status">{recorder.problem ?? (recorder.isRecording ? 'Recording' : '')}</span>
       </div>
       {address !== null && <audio controls src={address} aria-label="The recording" />}
-      <TaskStatus task={task} action="Transcribe" canRun={file !== null && !recorder.isRecording} />
+      <TaskStatus task={task} action="Transcribe" canRun={isListed(models) && file !== null && !recorder.isRecording} />
       {task.result !== null && <TranscriptView transcript={task.result} />}
     </form>
   );

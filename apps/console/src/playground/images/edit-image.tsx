@@ -4,7 +4,7 @@ import { getJson, send } from '../../api/client.js';
 import { RequestError } from '../../api/request-error.js';
 import { AreaField, FileField, SelectField } from '../../components/fields.js';
 import { ModelField } from '../model-field.js';
-import { useChosenModel, useModels } from '../models.js';
+import { isListed, useChosenModel, useModels } from '../models.js';
 import { TaskStatus } from '../../components/task-status.js';
 import { useObjectUrl } from '../use-object-url.js';
 import { useTask } from '../../api/use-task.js';
@@ -64,7 +64,7 @@ export function EditImage(): JSX.Element {
           {image !== null && <MaskEditor image={image} onMask={setMask} />}
         </>
       )}
-      <TaskStatus task={task} action="Change the image" canRun={file !== null} />
+      <TaskStatus task={task} action="Change the image" canRun={isListed(models) && file !== null} />
       {before !== null && after !== null && <BeforeAfter before={before} after={after} />}
     </form>
   );

@@ -4,7 +4,7 @@ import { getJson } from '../../api/client.js';
 import { AreaField, SelectField, TextField } from '../../components/fields.js';
 import { CopyAsPanel } from '../chat/copy-as-panel.js';
 import { ModelField } from '../model-field.js';
-import { useChosenModel, useModels } from '../models.js';
+import { isListed, useChosenModel, useModels } from '../models.js';
 import { TaskStatus } from '../../components/task-status.js';
 import { useTask } from '../../api/use-task.js';
 import { emptyImageForm, imageRequestOf } from './image-form.js';
@@ -43,7 +43,7 @@ export function GenerateImage(): JSX.Element {
           options={['1', '2', '3', '4'].map((count): [string, string] => [count, count])}
         />
       </div>
-      <TaskStatus task={task} action="Generate" canRun={form.prompt.trim() !== ''} />
+      <TaskStatus task={task} action="Generate" canRun={isListed(models) && form.prompt.trim() !== ''} />
       {task.result !== null && <GeneratedImages generated={task.result} prompt={form.prompt} />}
       <CopyAsPanel route="image/generate" body={body} />
     </form>

@@ -5,7 +5,7 @@ import { AreaField } from '../../components/fields.js';
 import { CopyAsPanel } from '../chat/copy-as-panel.js';
 import { formatCount } from '../../format/numbers.js';
 import { ModelField } from '../model-field.js';
-import { useChosenModel, useModels } from '../models.js';
+import { isListed, useChosenModel, useModels } from '../models.js';
 import { TaskStatus } from '../../components/task-status.js';
 import { useTask } from '../../api/use-task.js';
 import { cosine, linesOf } from './similarity.js';
@@ -34,7 +34,7 @@ export function Embeddings(): JSX.Element {
     <form class="composer" onSubmit={submit}>
       <ModelField models={models.data} value={model} onChange={chooseModel} />
       <AreaField label="Texts" value={text} onChange={setText} rows={5} hint="One per line" />
-      <TaskStatus task={task} action="Compare" canRun={input.length > 0} />
+      <TaskStatus task={task} action="Compare" canRun={isListed(models) && input.length > 0} />
       {task.result !== null && <SimilarityTable embedded={task.result} />}
       <CopyAsPanel route="embeddings" body={body} />
     </form>

@@ -5,7 +5,7 @@ import { AreaField, TextField } from '../../components/fields.js';
 import { Table } from '../../components/table.js';
 import { CopyAsPanel } from '../chat/copy-as-panel.js';
 import { ModelField } from '../model-field.js';
-import { useChosenModel, useModels } from '../models.js';
+import { isListed, useChosenModel, useModels } from '../models.js';
 import { TaskStatus } from '../../components/task-status.js';
 import { useTask } from '../../api/use-task.js';
 import { linesOf } from './similarity.js';
@@ -47,7 +47,7 @@ export function Rerank(): JSX.Element {
       <ModelField models={models.data} value={model} onChange={chooseModel} />
       <TextField label="Question" value={query} onChange={setQuery} />
       <AreaField label="Documents" value={text} onChange={setText} rows={5} hint="One per line" />
-      <TaskStatus task={task} action="Rank" canRun={query.trim() !== '' && documents.length > 0} />
+      <TaskStatus task={task} action="Rank" canRun={isListed(models) && query.trim() !== '' && documents.length > 0} />
       {task.result !== null && (
         <Table
           caption="Documents, most relevant first"
