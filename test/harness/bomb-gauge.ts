@@ -6,7 +6,7 @@ import { decodeBase64, decodeImage, decodeWholeAudio, MediaTools, probeAudio, pr
  * channel. In the test's own process the memory of the test would count.
  */
 
-export interface BombOrder {
+export interface BombTask {
   kind: 'image' | 'audio' | 'video' | 'base64';
   path: string;
 }
@@ -22,7 +22,7 @@ export interface BombReport {
 const tools = await MediaTools.find();
 
 /** The measured operation; reading the bomb from disk is excluded. */
-function fuse({ kind, path }: BombOrder, bytes: Buffer): () => unknown {
+function fuse({ kind, path }: BombTask, bytes: Buffer): () => unknown {
   if (kind === 'image') return () => decodeImage(bytes, { channels: 3, maxBytes: 25_000_000 });
   if (kind === 'video') return () => probeVideo(tools, { path }, { maxSeconds: 300 });
   if (kind === 'audio') {
@@ -36,8 +36,8 @@ function fuse({ kind, path }: BombOrder, bytes: Buffer): () => unknown {
   return () => decodeBase64(text, { maxBytes: 25_000_000 });
 }
 
-async function gauge(order: BombOrder): Promise<BombReport> {
-  const light = fuse(order, await readFile(order.path));
+async function gauge(task: BombTask): Promise<BombReport> {
+  const light = fuse(task, await readFile(task.path));
   globalThis.gc?.();
   const before = process.memoryUsage().rss;
   let largest = before;
@@ -58,7 +58,7 @@ async function codeOf(light: () => unknown): Promise<string | null> {
   }
 }
 
-process.on('message', (order: BombOrder) => {
-  void gauge(order).then((report) => process.send?.(report));
+process.on('message', (task: BombTask) => {
+  void gauge(task).then((report) => process.send?.(report));
 });
 process.send?.('ready');

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { createDeflate, deflateSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { BombOrder, BombReport } from '#test/bomb-gauge';
+import type { BombTask, BombReport } from '#test/bomb-gauge';
 import { runSourceArguments, sourcePath } from '#test/source-program';
 import { writeWavHeader } from './audio/wav-header.js';
 
@@ -71,15 +71,15 @@ describe('bombs', () => {
     await rm(folder, { recursive: true, force: true });
   });
 
-  async function gauge(kind: BombOrder['kind'], bytes: Buffer): Promise<BombReport> {
+  async function gauge(kind: BombTask['kind'], bytes: Buffer): Promise<BombReport> {
     const path = join(folder, `${kind}-${bytes.length}`);
     await writeFile(path, bytes);
-    child.send({ kind, path } satisfies BombOrder);
+    child.send({ kind, path } satisfies BombTask);
     const [report] = (await once(child, 'message')) as [BombReport];
     return report;
   }
 
-  async function expectHarmless(kind: BombOrder['kind'], bytes: Buffer, code: string | null): Promise<void> {
+  async function expectHarmless(kind: BombTask['kind'], bytes: Buffer, code: string | null): Promise<void> {
     const { grownBytes, ...report } = await gauge(kind, bytes);
     expect(report).toMatchObject({ code });
     expect(grownBytes / megabyte).toBeLessThan(64);

@@ -7,12 +7,12 @@ import { availableProcessors } from '#platform/process';
 import type { CliContext } from '../cli-context.js';
 import { type CheckOptions, wholeNumber } from './check-host.js';
 import { findKnownModel } from './known-models.js';
-import { type MeasuredLosses, measureLosses, type PerplexityOrder } from './measure-losses.js';
+import { type MeasuredLosses, measureLosses, type PerplexityTask } from './measure-losses.js';
 
 /** Tokens of a window, if the context is not shorter. A quarter of each window is only context. */
 const longestWindow = 128;
 
-function sizesFor(models: readonly InstalledModel[]): PerplexityOrder['sizes'] {
+function sizesFor(models: readonly InstalledModel[]): PerplexityTask['sizes'] {
   const window = Math.min(longestWindow, ...models.map(({ manifest }) => manifest.contextLength ?? longestWindow));
   return { window, warmup: Math.ceil(window / 4), rows: 4 };
 }
@@ -42,17 +42,17 @@ export async function checkPerplexity(
 ): Promise<void> {
   assertDecoder(model);
   const other = options.beside === undefined ? null : await findInstalled(context, options.beside);
-  const order = {
+  const task = {
     text: await readText(options.text),
     sizes: sizesFor(other === null ? [model] : [model, other]),
     threads: options.threads === undefined ? availableProcessors() : wholeNumber(options.threads, '--threads'),
     provider: options.provider,
     signal: context.signal,
   };
-  const measured = await measureLosses(model, order);
+  const measured = await measureLosses(model, task);
   const result = describe(model.manifest.id, measured);
   if (other !== null) {
-    const reference = await measureLosses(other, order);
+    const reference = await measureLosses(other, task);
     assertSameTokens(model, measured, { other, reference });
     const { difference, error } = compareLosses(measured.losses, reference.losses);
     result.loss = { beside: other.manifest.id, perplexity: perplexityOf(reference), difference, error };

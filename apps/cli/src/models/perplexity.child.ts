@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { errorText } from '#common/values';
 import { cutWindows, openDecoder, openGraph, TextTokenizer, tokenLosses } from '#inference';
-import type { PerplexityOrder, PerplexityAnswer } from './measure-losses.js';
+import type { PerplexityTask, PerplexityAnswer } from './measure-losses.js';
 
 /* Runs as a separate process: the command line does not load the runtime, and the memory is freed with it. */
 
@@ -12,7 +12,7 @@ async function measure({
   sizes,
   threads,
   provider,
-}: PerplexityOrder): Promise<PerplexityAnswer> {
+}: PerplexityTask): Promise<PerplexityAnswer> {
   const tokenizer = await TextTokenizer.load(folder);
   const tokens = tokenizer.encodePrompt(text);
   const windows = cutWindows(tokens, sizes);
@@ -30,8 +30,8 @@ async function measure({
   }
 }
 
-process.once('message', (order: PerplexityOrder) => {
-  measure(order).then(
+process.once('message', (task: PerplexityTask) => {
+  measure(task).then(
     (answer) => process.send?.(answer, () => process.exit(0)),
     (error: unknown) => {
       const answer: PerplexityAnswer = { error: errorText(error) };

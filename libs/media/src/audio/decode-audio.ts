@@ -185,8 +185,8 @@ async function* decodeWithTool(
   if (container === null) throw invalidMedia('recording', 'is of an unknown format');
   const file = await lendFile(tools, source);
   // One second more than allowed shows that there is more.
-  const order = { container, path: file.path, skipBytes, sampleRate, channels, maxSeconds: maxSeconds + 1 } as const;
-  const tool = tools.start(engine, { task: 'decode-audio', ...order }, { signal, timeoutMs });
+  const task = { container, path: file.path, skipBytes, sampleRate, channels, maxSeconds: maxSeconds + 1 } as const;
+  const tool = tools.start(engine, { kind: 'decode-audio', ...task }, { signal, timeoutMs });
   try {
     const frames = framesOf(tool.output as AsyncIterable<Buffer>, channels);
     for await (const part of frames) yield mixer.push(part);

@@ -1,5 +1,5 @@
 import { encodeFailure } from '../tools/media-error.js';
-import type { EncodedAudioFormat } from '../tools/media-order.js';
+import type { EncodedAudioFormat } from '../tools/media-task.js';
 import type { MediaTools } from '../tools/media-tools.js';
 import type { ToolProcess } from '../tools/tool-process.js';
 import type { AudioFormat } from './audio-format.js';
@@ -63,7 +63,7 @@ async function* encodeWithTool(
 ): AsyncGenerator<Buffer, void, undefined> {
   const { format, sampleRate, channels = 1, signal, timeoutMs = defaultTimeoutMs } = options;
   const engine = await tools.require();
-  const tool = tools.start(engine, { task: 'encode-audio', format, sampleRate, channels }, { signal, timeoutMs });
+  const tool = tools.start(engine, { kind: 'encode-audio', format, sampleRate, channels }, { signal, timeoutMs });
   const feeding = feed(tool, samples, signal);
   // Rejections are handled below; this prevents an unhandled rejection until then.
   feeding.catch(() => tool.kill());

@@ -1,4 +1,4 @@
-import { type OrderedFile, type WriteVideoOrder, writingFilters } from '../tools/media-order.js';
+import { type TaskFile, type WriteVideoTask, writingFilters } from '../tools/media-task.js';
 import { AudioTrack, formatFilter, resampled } from './audio-track.js';
 import { AvInput } from './av-input.js';
 import { type AvEncoder, AvOutput } from './av-output.js';
@@ -13,21 +13,21 @@ const audioLayouts = ['mono', 'stereo', '3.0', '4.0', '5.0', '5.1'];
  * Writes the frames of standard input, and the audio of a file, as an mp4. The video ends with its frames: longer audio
  * is cut, shorter audio is padded with silence.
  */
-export function writeVideo(av: NativeAv, order: WriteVideoOrder, openFile: (file: OrderedFile) => AvInput): void {
-  const fps = { num: order.fps.numerator, den: order.fps.denominator };
+export function writeVideo(av: NativeAv, task: WriteVideoTask, openFile: (file: TaskFile) => AvInput): void {
+  const fps = { num: task.fps.numerator, den: task.fps.denominator };
   const input = new AvInput(av, {
     format: 'rawvideo',
     url: 'pipe:0',
     options: {
       pixel_format: 'rgb24',
-      video_size: `${order.width}x${order.height}`,
+      video_size: `${task.width}x${task.height}`,
       framerate: `${fps.num}/${fps.den}`,
     },
     isRaw: true,
   });
   const stream = input.videoStream();
   if (stream === undefined) throw new AvError('the frames cannot be read');
-  const writer = new VideoWriter(av, order, order.audio === null ? null : openFile(order.audio));
+  const writer = new VideoWriter(av, task, task.audio === null ? null : openFile(task.audio));
   for (const frame of input.frames(stream)) {
     if (!writer.write(frame)) break;
   }
@@ -44,24 +44,24 @@ class VideoWriter {
 
   constructor(
     private readonly av: NativeAv,
-    private readonly order: WriteVideoOrder,
+    private readonly task: WriteVideoTask,
     audio: AvInput | null,
   ) {
-    this.output = new AvOutput(av, { format: 'mp4', url: `file:${order.path}` });
+    this.output = new AvOutput(av, { format: 'mp4', url: `file:${task.path}` });
     this.sound = audio === null ? null : this.samplesOf(audio);
   }
 
   private get seconds(): number {
-    const { numerator, denominator } = this.order.fps;
+    const { numerator, denominator } = this.task.fps;
     return (this.frames * denominator) / numerator;
   }
 
   /** False when the file has its maximum size. */
   write(frame: Frame): boolean {
-    const timeBase = { num: this.order.fps.denominator, den: this.order.fps.numerator };
-    this.chain ??= FilterChain.forVideo(this.av, frame, timeBase, writingFilters(this.order));
+    const timeBase = { num: this.task.fps.denominator, den: this.task.fps.numerator };
+    this.chain ??= FilterChain.forVideo(this.av, frame, timeBase, writingFilters(this.task));
     for (const image of this.chain.push(frame)) this.encode(image);
-    return this.output.bytes < this.order.maxBytes;
+    return this.output.bytes < this.task.maxBytes;
   }
 
   finish(): void {
@@ -86,7 +86,7 @@ class VideoWriter {
   }
 
   private start(image: Frame): AvEncoder {
-    const { fps, crf } = this.order;
+    const { fps, crf } = this.task;
     const options = { preset: 'veryfast', crf: String(crf), threads: 'auto' };
     const video = this.output.addVideo({ name: 'libx264', options }, image, {
       num: fps.numerator,

@@ -4,7 +4,7 @@ import { promisify } from 'node:util';
 import { toolEnvironment } from '#platform/config';
 import type { Command } from '#platform/sandbox';
 import type { MediaEngine } from './media-engine.js';
-import type { MediaOrder } from './media-order.js';
+import type { MediaTask } from './media-task.js';
 
 const run = promisify(execFile);
 const lookTimeoutMs = 20_000;
@@ -34,8 +34,8 @@ export class BundledFfmpeg implements MediaEngine {
     return new BundledFfmpeg(args, /version (\d+\.\d+)/.exec(stdout)?.[1] ?? 'unknown');
   }
 
-  command(order: MediaOrder): Command {
-    return { program: process.execPath, args: [...this.args, JSON.stringify(order)] };
+  command(task: MediaTask): Command {
+    return { program: process.execPath, args: [...this.args, JSON.stringify(task)] };
   }
 }
 

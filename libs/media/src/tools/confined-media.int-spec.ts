@@ -18,7 +18,7 @@ describe.runIf(process.platform === 'linux')('a media tool that a file took over
   });
   afterAll(() => rm(folder, { recursive: true, force: true }));
 
-  /** Finds tools whose programs run a shell script instead of an order. */
+  /** Finds tools whose programs run a shell script instead of a task. */
   async function taken(name: string, script: string): Promise<MediaTools> {
     const text = `#!/bin/sh\n[ "$1" = -version ] && exit 0\n${script}\n`;
     for (const tool of ['ffmpeg', 'ffprobe']) {

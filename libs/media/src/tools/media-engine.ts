@@ -1,13 +1,13 @@
 import type { Command } from '#platform/sandbox';
-import type { MediaOrder } from './media-order.js';
+import type { MediaTask } from './media-task.js';
 
-/** Something that carries out orders, one child process each. */
+/** Something that carries out tasks, one child process each. */
 export interface MediaEngine {
   /** For logs and reports. */
   readonly name: string;
   /** As it states it: `5.1.8-0+deb12u1`, `8.1`. */
   readonly version: string;
-  command(order: MediaOrder): Command;
+  command(task: MediaTask): Command;
 }
 
 /** Returns major and minor version; null for a version that is no number, such as a nightly build. */

@@ -1,7 +1,7 @@
 import { mebibyte } from '#common/values';
 import { availableProcessors } from '#platform/process';
 import type { ResourceLimits } from '#platform/sandbox';
-import type { MediaOrder } from './media-order.js';
+import type { MediaTask } from './media-task.js';
 
 /** Limits of one run. The watched memory is below what the kernel allows, and its excess is named as such. */
 export interface MediaLimits extends ResourceLimits {
@@ -18,8 +18,8 @@ const indexBytes = 64 * mebibyte;
 const openFiles = 256;
 
 /** What a run may use. Only the writer of a video may write a file. */
-export function limitsOf(order: MediaOrder, timeoutMs: number): MediaLimits {
-  const isVideo = ['read-frames', 'read-key-frame', 'write-video'].includes(order.task);
+export function limitsOf(task: MediaTask, timeoutMs: number): MediaLimits {
+  const isVideo = ['read-frames', 'read-key-frame', 'write-video'].includes(task.kind);
   const maxResidentBytes = residentBytes[isVideo ? 'video' : 'audio'];
   // Decoders and encoders of video use all processors, those of audio one.
   const processors = isVideo ? availableProcessors() : 2;
@@ -27,7 +27,7 @@ export function limitsOf(order: MediaOrder, timeoutMs: number): MediaLimits {
     maxResidentBytes,
     memoryBytes: maxResidentBytes + reservedBytes,
     cpuSeconds: Math.ceil(timeoutMs / 1_000) * processors,
-    fileBytes: order.task === 'write-video' ? order.maxBytes + indexBytes : 0,
+    fileBytes: task.kind === 'write-video' ? task.maxBytes + indexBytes : 0,
     openFiles,
   };
 }

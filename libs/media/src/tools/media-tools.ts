@@ -4,7 +4,7 @@ import { Sandbox } from '#platform/sandbox';
 import { BundledFfmpeg, type MediaProgram } from './bundled-ffmpeg.js';
 import { isNewer, type MediaEngine } from './media-engine.js';
 import { limitsOf } from './media-limits.js';
-import type { MediaOrder } from './media-order.js';
+import type { MediaTask } from './media-task.js';
 import { SystemFfmpeg } from './system-ffmpeg.js';
 import { ToolProcess } from './tool-process.js';
 
@@ -89,7 +89,7 @@ export class MediaTools {
     return this.last.missing;
   }
 
-  /** What runs orders, for reports: `bundled ffmpeg 8.1`. Null if nothing does. */
+  /** What runs tasks, for reports: `bundled ffmpeg 8.1`. Null if nothing does. */
   get description(): string | null {
     const { engine } = this.last;
     return engine === null ? null : `${engine.name} ${engine.version}`;
@@ -107,11 +107,11 @@ export class MediaTools {
     });
   }
 
-  /** Starts a process that carries out one order, within the limits of its task. */
-  start(engine: MediaEngine, order: MediaOrder, { signal, timeoutMs }: RunOptions): ToolProcess {
-    const { maxResidentBytes, ...limits } = limitsOf(order, timeoutMs);
+  /** Starts a process that carries out one task, within the limits of its task. */
+  start(engine: MediaEngine, task: MediaTask, { signal, timeoutMs }: RunOptions): ToolProcess {
+    const { maxResidentBytes, ...limits } = limitsOf(task, timeoutMs);
     return new ToolProcess({
-      ...this.sandbox.command(engine.command(order), limits),
+      ...this.sandbox.command(engine.command(task), limits),
       maxResidentBytes,
       signal,
       timeoutMs,

@@ -65,7 +65,7 @@ export async function probeMedia(
   const file = await lendFile(tools, source);
   const tool = tools.start(
     engine,
-    { task: 'probe', container, path: file.path, skipBytes },
+    { kind: 'probe', container, path: file.path, skipBytes },
     { timeoutMs: probeTimeoutMs, signal },
   );
   try {

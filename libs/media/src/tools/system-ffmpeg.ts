@@ -5,20 +5,20 @@ import type { Command } from '#platform/sandbox';
 import { demuxers } from './containers.js';
 import type { MediaEngine } from './media-engine.js';
 import {
-  type DecodeAudioOrder,
-  type EncodeAudioOrder,
+  type DecodeAudioTask,
+  type EncodeAudioTask,
   type EncodedAudioFormat,
-  type FindKeyFramesOrder,
-  type ListPacketsOrder,
-  type MediaOrder,
-  type OrderedFile,
-  type ProbeOrder,
+  type FindKeyFramesTask,
+  type ListPacketsTask,
+  type MediaTask,
+  type TaskFile,
+  type ProbeTask,
   readingFilters,
-  type ReadFramesOrder,
-  type ReadKeyFrameOrder,
-  type WriteVideoOrder,
+  type ReadFramesTask,
+  type ReadKeyFrameTask,
+  type WriteVideoTask,
   writingFilters,
-} from './media-order.js';
+} from './media-task.js';
 
 const run = promisify(execFile);
 const lookTimeoutMs = 20_000;
@@ -43,11 +43,11 @@ export class SystemFfmpeg implements MediaEngine {
     return new SystemFfmpeg(ffmpeg, ffprobe, /version (\S+)/.exec(stdout)?.[1] ?? 'unknown');
   }
 
-  command(order: MediaOrder): Command {
-    if (order.task === 'probe') return { program: this.ffprobe, args: probeArgs(order) };
-    if (order.task === 'find-key-frames') return { program: this.ffprobe, args: findKeyFramesArgs(order) };
-    if (order.task === 'list-packets') return { program: this.ffprobe, args: listPacketsArgs(order) };
-    return { program: this.ffmpeg, args: [...quietly, ...ffmpegArgs(order)] };
+  command(task: MediaTask): Command {
+    if (task.kind === 'probe') return { program: this.ffprobe, args: probeArgs(task) };
+    if (task.kind === 'find-key-frames') return { program: this.ffprobe, args: findKeyFramesArgs(task) };
+    if (task.kind === 'list-packets') return { program: this.ffprobe, args: listPacketsArgs(task) };
+    return { program: this.ffmpeg, args: [...quietly, ...ffmpegArgs(task)] };
   }
 }
 
@@ -55,23 +55,23 @@ export class SystemFfmpeg implements MediaEngine {
 const quietly = ['-hide_banner', '-loglevel', 'error', '-max_alloc', '536870912'] as const;
 
 /** Returns arguments that open a file only in its container: no other protocol, no other file. */
-function inputArgs({ container, path, skipBytes = 0 }: OrderedFile): string[] {
+function inputArgs({ container, path, skipBytes = 0 }: TaskFile): string[] {
   const skipped = skipBytes === 0 ? [] : ['-skip_initial_bytes', String(skipBytes)];
   return ['-protocol_whitelist', 'file', ...skipped, '-f', demuxers[container], '-i', `file:${path}`];
 }
 
-function ffmpegArgs(order: Exclude<MediaOrder, ProbeOrder | FindKeyFramesOrder | ListPacketsOrder>): string[] {
-  switch (order.task) {
+function ffmpegArgs(task: Exclude<MediaTask, ProbeTask | FindKeyFramesTask | ListPacketsTask>): string[] {
+  switch (task.kind) {
     case 'decode-audio':
-      return decodeAudioArgs(order);
+      return decodeAudioArgs(task);
     case 'encode-audio':
-      return encodeAudioArgs(order);
+      return encodeAudioArgs(task);
     case 'read-frames':
-      return readFramesArgs(order);
+      return readFramesArgs(task);
     case 'read-key-frame':
-      return readKeyFrameArgs(order);
+      return readKeyFrameArgs(task);
     case 'write-video':
-      return writeVideoArgs(order);
+      return writeVideoArgs(task);
   }
 }
 
@@ -83,26 +83,26 @@ const reported = [
   'json',
 ];
 
-function probeArgs(order: ProbeOrder): string[] {
-  return ['-hide_banner', '-loglevel', 'error', ...inputArgs(order), ...reported];
+function probeArgs(task: ProbeTask): string[] {
+  return ['-hide_banner', '-loglevel', 'error', ...inputArgs(task), ...reported];
 }
 
-function findKeyFramesArgs(order: FindKeyFramesOrder): string[] {
+function findKeyFramesArgs(task: FindKeyFramesTask): string[] {
   // One packet behind each seek, which ends at a key frame.
-  const intervals = order.seconds.map((seconds) => `${seconds}%+#1`).join(',');
+  const intervals = task.seconds.map((seconds) => `${seconds}%+#1`).join(',');
   const shown = ['-select_streams', 'V:0', '-read_intervals', intervals, '-show_entries', 'packet=pts_time,flags'];
-  return ['-hide_banner', '-loglevel', 'error', ...inputArgs(order), ...shown, '-of', 'json'];
+  return ['-hide_banner', '-loglevel', 'error', ...inputArgs(task), ...shown, '-of', 'json'];
 }
 
-function listPacketsArgs(order: ListPacketsOrder): string[] {
+function listPacketsArgs(task: ListPacketsTask): string[] {
   const shown = ['-select_streams', 'V:0', '-show_entries', 'packet=pts_time,duration_time', '-of', 'csv=p=0'];
-  return ['-hide_banner', '-loglevel', 'error', ...inputArgs(order), ...shown];
+  return ['-hide_banner', '-loglevel', 'error', ...inputArgs(task), ...shown];
 }
 
-function decodeAudioArgs(order: DecodeAudioOrder): string[] {
-  const { sampleRate, channels, maxSeconds } = order;
+function decodeAudioArgs(task: DecodeAudioTask): string[] {
+  const { sampleRate, channels, maxSeconds } = task;
   const form = ['-ac', String(channels), '-ar', String(sampleRate), '-c:a', 'pcm_f32le', '-f', 'f32le'];
-  return ['-nostdin', ...inputArgs(order), '-t', String(maxSeconds), '-map', '0:a:0', ...form, 'pipe:1'];
+  return ['-nostdin', ...inputArgs(task), '-t', String(maxSeconds), '-map', '0:a:0', ...form, 'pipe:1'];
 }
 
 /** ffmpeg encoder and container of each format, for audio written to a pipe. */
@@ -114,7 +114,7 @@ const encoderArgs: Readonly<Record<EncodedAudioFormat, readonly string[]>> = {
   flac: ['-c:a', 'flac', '-sample_fmt', 's16', '-f', 'flac'],
 };
 
-function encodeAudioArgs({ format, sampleRate, channels }: EncodeAudioOrder): string[] {
+function encodeAudioArgs({ format, sampleRate, channels }: EncodeAudioTask): string[] {
   const input = ['-f', 'f32le', '-ar', String(sampleRate), '-ac', String(channels), '-i', 'pipe:0'];
   const output = [...encoderArgs[format], '-flush_packets', '1', 'pipe:1'];
   return ['-probesize', '32', '-analyzeduration', '0', ...input, '-map_metadata', '-1', ...output];
@@ -122,28 +122,28 @@ function encodeAudioArgs({ format, sampleRate, channels }: EncodeAudioOrder): st
 
 const rawVideo = ['-f', 'rawvideo', '-pix_fmt', 'rgb24'];
 
-function readFramesArgs(order: ReadFramesOrder): string[] {
-  const mode = order.fps === null ? 'passthrough' : 'cfr';
-  const output = ['-map', '0:V:0', '-vf', readingFilters(order).join(','), '-fps_mode', mode, ...rawVideo, 'pipe:1'];
-  return ['-nostdin', ...inputArgs(order), '-t', String(order.maxSeconds), ...output];
+function readFramesArgs(task: ReadFramesTask): string[] {
+  const mode = task.fps === null ? 'passthrough' : 'cfr';
+  const output = ['-map', '0:V:0', '-vf', readingFilters(task).join(','), '-fps_mode', mode, ...rawVideo, 'pipe:1'];
+  return ['-nostdin', ...inputArgs(task), '-t', String(task.maxSeconds), ...output];
 }
 
-function readKeyFrameArgs(order: ReadKeyFrameOrder): string[] {
-  const seek = ['-skip_frame', 'nokey', '-noaccurate_seek', '-ss', String(order.seconds)];
-  const output = ['-map', '0:V:0', '-vf', readingFilters(order).join(','), '-frames:v', '1'];
-  return ['-nostdin', ...seek, ...inputArgs(order), ...output, '-fps_mode', 'passthrough', ...rawVideo, 'pipe:1'];
+function readKeyFrameArgs(task: ReadKeyFrameTask): string[] {
+  const seek = ['-skip_frame', 'nokey', '-noaccurate_seek', '-ss', String(task.seconds)];
+  const output = ['-map', '0:V:0', '-vf', readingFilters(task).join(','), '-frames:v', '1'];
+  return ['-nostdin', ...seek, ...inputArgs(task), ...output, '-fps_mode', 'passthrough', ...rawVideo, 'pipe:1'];
 }
 
 /** States the colors explicitly, because players otherwise guess differently and colors shift. */
 const bt709 = ['-colorspace', 'bt709', '-color_primaries', 'bt709', '-color_trc', 'bt709', '-color_range', 'tv'];
 
-function writeVideoArgs(order: WriteVideoOrder): string[] {
-  const { width, height, fps, crf, maxBytes, path, audio: source } = order;
+function writeVideoArgs(task: WriteVideoTask): string[] {
+  const { width, height, fps, crf, maxBytes, path, audio: source } = task;
   const rate = `${fps.numerator}/${fps.denominator}`;
   const frames = [...rawVideo, '-s', `${width}x${height}`, '-framerate', rate, '-i', 'pipe:0'];
   // The video ends with its frames: longer audio is cut, shorter audio is padded with silence.
   const audio = ['-map', '1:a:0?', '-c:a', 'aac', '-b:a', '160k', '-af', 'apad', '-shortest'];
-  const filters = writingFilters(order).join(',');
+  const filters = writingFilters(task).join(',');
   const image = ['-map', '0:v:0', '-vf', filters, ...bt709, '-c:v', 'libx264', '-preset', 'veryfast'];
   const form = ['-crf', String(crf), '-pix_fmt', 'yuv420p', '-movflags', '+faststart', '-map_metadata', '-1'];
   const sound = source === null ? { input: [], output: [] } : { input: inputArgs(source), output: audio };

@@ -35,8 +35,8 @@ export async function measureVideo(
 ): Promise<MeasuredVideo> {
   const engine = await tools.require();
   const file = await lendFile(tools, source);
-  const order = { task: 'list-packets', container, path: file.path } as const;
-  const tool = tools.start(engine, order, { timeoutMs, signal });
+  const task = { kind: 'list-packets', container, path: file.path } as const;
+  const tool = tools.start(engine, task, { timeoutMs, signal });
   const times = new PacketTimes(startSeconds);
   try {
     for await (const line of linesOf(tool)) {

@@ -103,12 +103,12 @@ export async function* readFrames(
   const container = sniffContainer((await headOf(source)).head);
   if (container === null) throw invalidMedia('video', 'is of an unknown format');
   const file = await lendFile(tools, source);
-  // In source order, frames have no rate that gives their time.
+  // In source task, frames have no rate that gives their time.
   const openEnd = { frames: Number.POSITIVE_INFINITY, seconds: limits.maxSeconds };
   const max = fps === undefined ? openEnd : maxOf(claimedSeconds, fps);
   // Just enough to detect that there is more.
-  const order = { container, path: file.path, width, height, colorMatrix: matrixOf(probe), fps: fps ?? null };
-  const run = { task: 'read-frames' as const, ...order, maxSeconds: max.seconds + 1 };
+  const task = { container, path: file.path, width, height, colorMatrix: matrixOf(probe), fps: fps ?? null };
+  const run = { kind: 'read-frames' as const, ...task, maxSeconds: max.seconds + 1 };
   const tool = tools.start(engine, run, { signal, timeoutMs });
   try {
     let index = 0;

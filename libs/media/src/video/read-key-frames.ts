@@ -1,6 +1,6 @@
 import { sniffContainer } from '../tools/containers.js';
 import { decodeFailure } from '../tools/media-error.js';
-import type { MediaOrder } from '../tools/media-order.js';
+import type { MediaTask } from '../tools/media-task.js';
 import { headOf, lendFile, type MediaSource } from '../tools/media-source.js';
 import type { MediaTools } from '../tools/media-tools.js';
 import { ToolFailure } from '../tools/tool-process.js';
@@ -51,15 +51,15 @@ export async function readKeyFrames(
   const { width, height, seconds: wanted, probe, signal, timeoutMs } = options;
   const deadlineMs = performance.now() + timeoutMs;
   const ordered = { container, path: file.path };
-  const run = (order: MediaOrder): Promise<Buffer> =>
-    runTool(tools, order, { signal, timeoutMs: Math.max(1, deadlineMs - performance.now()) });
+  const run = (task: MediaTask): Promise<Buffer> =>
+    runTool(tools, task, { signal, timeoutMs: Math.max(1, deadlineMs - performance.now()) });
   try {
     const seconds = wanted.map((time) => time + probe.startSeconds);
-    const report = await run({ task: 'find-key-frames', ...ordered, seconds });
+    const report = await run({ kind: 'find-key-frames', ...ordered, seconds });
     const frames: KeyFrame[] = [];
     for (const time of keyTimesIn(report, probe.startSeconds)) {
       const view = { width, height, colorMatrix: matrixOf(probe), seconds: time + seekMarginSeconds };
-      const data = await run({ task: 'read-key-frame', ...ordered, ...view });
+      const data = await run({ kind: 'read-key-frame', ...ordered, ...view });
       if (data.length === width * height * 3) frames.push({ seconds: time, width, height, data });
     }
     return frames;
@@ -82,10 +82,10 @@ function keyTimesIn(report: Buffer, startSeconds: number): number[] {
 /** Returns what a tool writes; nothing if it refuses its input. Rejects with other failures. */
 async function runTool(
   tools: MediaTools,
-  order: MediaOrder,
+  task: MediaTask,
   { signal, timeoutMs }: { signal: AbortSignal | undefined; timeoutMs: number },
 ): Promise<Buffer> {
-  const tool = tools.start(await tools.require(), order, { signal, timeoutMs });
+  const tool = tools.start(await tools.require(), task, { signal, timeoutMs });
   try {
     const chunks: Buffer[] = [];
     for await (const chunk of tool.output as AsyncIterable<Buffer>) chunks.push(chunk);

@@ -1,7 +1,7 @@
 import { stat } from 'node:fs/promises';
 import { PlatformError } from '#common';
 import { encodeFailure, invalidMedia } from '../tools/media-error.js';
-import type { WriteVideoOrder } from '../tools/media-order.js';
+import type { WriteVideoTask } from '../tools/media-task.js';
 import { identifyMedia, lendFile, type MediaSource } from '../tools/media-source.js';
 import type { MediaTools } from '../tools/media-tools.js';
 import type { Fraction } from '../tools/probe-media.js';
@@ -49,8 +49,8 @@ export async function writeVideo(
   if (audio !== undefined && container === null) throw invalidMedia('recording', 'is of an unknown format');
   const audioFile = audio === undefined ? null : await lendFile(tools, audio);
   const { width, height, fps, crf = 18, pixelAspect } = options;
-  const order: WriteVideoOrder = {
-    task: 'write-video',
+  const task: WriteVideoTask = {
+    kind: 'write-video',
     path,
     width,
     height,
@@ -60,7 +60,7 @@ export async function writeVideo(
     maxBytes,
     audio: audioFile === null || container === null ? null : { container, path: audioFile.path, skipBytes },
   };
-  const tool = tools.start(engine, order, { signal, timeoutMs });
+  const tool = tools.start(engine, task, { signal, timeoutMs });
   try {
     tool.output.resume();
     const count = await feed(tool, frames, options);

@@ -1,7 +1,7 @@
 import { readSync, writeSync } from 'node:fs';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import {
-  type DecodeOrder,
+  type DecodeTask,
   type DecodeReport,
   type FaultKind,
   framed,
@@ -44,12 +44,12 @@ function write(bytes: Uint8Array): void {
   for (let offset = 0; offset < bytes.length;) offset += writeSync(outputDescriptor, bytes, offset);
 }
 
-function nextOrder(): { order: DecodeOrder; file: Buffer } | null {
+function nextTask(): { task: DecodeTask; file: Buffer } | null {
   const prefix = read(prefixBytes);
   if (prefix === null) return null;
   const { headBytes, bodyBytes } = readPrefix(prefix);
   const [head, file] = [read(headBytes), read(bodyBytes)];
-  return head === null || file === null ? null : { order: JSON.parse(head.toString()) as DecodeOrder, file };
+  return head === null || file === null ? null : { task: JSON.parse(head.toString()) as DecodeTask, file };
 }
 
 async function readFacts(file: Buffer): Promise<ImageFacts> {
@@ -63,7 +63,7 @@ async function readFacts(file: Buffer): Promise<ImageFacts> {
   };
 }
 
-async function decode(file: Buffer, { channels, maxPixels, findsTransparency }: DecodeOrder): Promise<Result> {
+async function decode(file: Buffer, { channels, maxPixels, findsTransparency }: DecodeTask): Promise<Result> {
   let kind: FaultKind = 'header';
   try {
     const facts = await readFacts(file);
@@ -101,11 +101,11 @@ function usedSeconds(): number {
   return (user + system) / 1e6;
 }
 
-/** Carries out the next order; null when there is none. */
+/** Carries out the next task; null when there is none. */
 async function carryOut(): Promise<{ movedBytes: number } | null> {
-  const next = nextOrder();
+  const next = nextTask();
   if (next === null) return null;
-  const { report, body } = await decode(next.file, next.order);
+  const { report, body } = await decode(next.file, next.task);
   const head: DecodeReport = { ...report, cpuSeconds: usedSeconds() };
   write(framed(head, body.length));
   write(body);

@@ -4,7 +4,7 @@ import { toolEnvironment } from '#platform/config';
 import { crashSignals, residentBytes, type Sandbox } from '#platform/sandbox';
 import { type DecoderLimits, heapMegabytes, imagesPerProcess, openFiles } from './decoder-limits.js';
 import type { DecoderProgram } from './decoder-program.js';
-import { type DecodeOrder, framed } from './decoder-protocol.js';
+import { type DecodeTask, framed } from './decoder-protocol.js';
 import { type Decoded, ReportReader } from './report-reader.js';
 
 const watchMs = 50;
@@ -23,7 +23,7 @@ export class DecoderLost extends Error {
   override readonly name = 'DecoderLost';
 }
 
-/** An order that the process works on. */
+/** A task that the process works on. */
 interface Work {
   reader: ReportReader;
   timer: NodeJS.Timeout;
@@ -83,7 +83,7 @@ export class DecoderProcess {
    * Rejects with `DecodeFault` if the image is to blame for the end of the process, otherwise with `DecoderLost`. A report
    * may contain a fault. The process must have no other work.
    */
-  async run(order: DecodeOrder, file: Buffer, maxBodyBytes: number): Promise<Decoded> {
+  async run(task: DecodeTask, file: Buffer, maxBodyBytes: number): Promise<Decoded> {
     if (this.hasEnded) throw new DecoderLost('the decoder was lost', { cause: this.failure });
     this.images += 1;
     const timer = this.timer(this.hasStarted ? this.limits.timeoutMs : startTimeoutMs);
@@ -93,7 +93,7 @@ export class DecoderProcess {
       return await new Promise((resolve, reject) => {
         this.work = { reader: new ReportReader(this.hasStarted, maxBodyBytes), timer, resolve, reject };
         const [input] = this.pipes;
-        input?.write(framed(order, file.length));
+        input?.write(framed(task, file.length));
         input?.write(file);
       });
     } finally {

@@ -64,7 +64,7 @@ describe.runIf(process.platform === 'linux')('ImageDecoder', () => {
     process.kill(pid, 'SIGSTOP');
     const working = colourIn(second).catch((error: unknown) => error);
     const waiting = colourIn(third);
-    // The order is written.
+    // The task is written.
     await nextTurn();
     return { pid, working, waiting };
   }

@@ -3,7 +3,7 @@ import { AccountSlots } from '#platform/turns';
 import { type DecoderLimits, defaultDecoderLimits } from './decoder-limits.js';
 import { DecodeFault, DecoderLost, DecoderProcess } from './decoder-process.js';
 import { type DecoderProgram, decoderProgram } from './decoder-program.js';
-import type { DecodeOrder, FaultKind, ImageFacts } from './decoder-protocol.js';
+import type { DecodeTask, FaultKind, ImageFacts } from './decoder-protocol.js';
 import type { Decoded } from './report-reader.js';
 
 export interface ImageDecoderOptions {
@@ -18,7 +18,7 @@ export interface ImageDecoderOptions {
 }
 
 /** What the header of a file must agree with, and its decoded pixels. */
-export interface DecodeRequest extends DecodeOrder {
+export interface DecodeRequest extends DecodeTask {
   storedWidth: number;
   storedHeight: number;
   /** The account whose image it is, in processes that serve several. Accounts take turns. */

@@ -3,13 +3,13 @@ import { checkSketch, defaultMaxPixels } from '../check-sketch.js';
 import { corruptedImage } from '../image-error.js';
 import type { ImageHeader, ImageLimits } from '../image-limits.js';
 import { DecodeFault, DecoderLost } from './decoder-process.js';
-import type { DecodeOrder } from './decoder-protocol.js';
+import type { DecodeTask } from './decoder-protocol.js';
 import { ImageDecoder } from './image-decoder.js';
 
 /** Checks the header of an image here, and reads header and pixels in the decoder. Throws as `readImageHeader` does. */
 export async function readDecoded(
   bytes: Buffer,
-  { channels, findsTransparency }: Pick<DecodeOrder, 'channels' | 'findsTransparency'>,
+  { channels, findsTransparency }: Pick<DecodeTask, 'channels' | 'findsTransparency'>,
   limits: ImageLimits,
 ): Promise<ImageHeader & { data: Buffer }> {
   const { param = null, maxPixels = defaultMaxPixels, owner } = limits;

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { UploadedFile } from '#platform/http';
 import { exampleManifest } from '#test/example-manifest';
 import type { EditImageRequest } from '../contract/image.request.js';
-import { orderOfEdit, orderOfMultiEdit, planEdit, sizeOfEdit } from './edit-plan.js';
+import { imageEditOf, multiImageEditOf, planEdit, sizeOfEdit } from './edit-plan.js';
 
 const price = { usd: 0.01, diem: 0.01 };
 
@@ -20,7 +20,7 @@ function editor(constraints: object = {}, family = 'stable-diffusion') {
 
 const tiered = { resolutions: ['1K', '2K'], aspectRatios: ['1:1', '16:9'] };
 const plan = (body: Partial<EditImageRequest>, manifest = editor(), images = ['a']) =>
-  planEdit({ ...orderOfMultiEdit({ images, prompt: 'x', ...body }, false), param: 'images' }, manifest);
+  planEdit({ ...multiImageEditOf({ images, prompt: 'x', ...body }, false), param: 'images' }, manifest);
 const invalid = (param: string) => expect.objectContaining({ code: 'INVALID_REQUEST', param }) as Error;
 
 describe('an edit', () => {
@@ -94,8 +94,8 @@ describe('an edit', () => {
 
 it('several images of a form are files; those of JSON are texts', () => {
   const file = new UploadedFile(Buffer.from('x'), 'a.png', 'image/png');
-  expect(orderOfMultiEdit({ images: [file, file], prompt: 'x' }, true).images).toEqual([file, file]);
-  expect(() => orderOfMultiEdit({ images: [file, 'aGk='], prompt: 'x' }, true)).toThrow(invalid('images'));
-  expect(orderOfMultiEdit({ images: ['aGk='], prompt: 'x' }, false).images).toEqual(['aGk=']);
-  expect(orderOfEdit({ image: 'aGk=', prompt: 'x' })).toMatchObject({ images: ['aGk='], param: 'image' });
+  expect(multiImageEditOf({ images: [file, file], prompt: 'x' }, true).images).toEqual([file, file]);
+  expect(() => multiImageEditOf({ images: [file, 'aGk='], prompt: 'x' }, true)).toThrow(invalid('images'));
+  expect(multiImageEditOf({ images: ['aGk='], prompt: 'x' }, false).images).toEqual(['aGk=']);
+  expect(imageEditOf({ image: 'aGk=', prompt: 'x' })).toMatchObject({ images: ['aGk='], param: 'image' });
 });

@@ -21,7 +21,7 @@ import { isRedrawn, latentDivisor, maxInputsOf } from './edit-payloads.js';
 import { sideOfTier, tierOfSize, defaultSide } from './image-tiers.js';
 
 /** An edit from either route. */
-export interface EditOrder {
+export interface ImageEdit {
   body: Omit<EditImageRequest, 'image' | 'model'> & Pick<Partial<EditImageRequest>, 'model'>;
   images: WireImage[];
   /** Further images that OpenAI clients send as references, which no family reads. */
@@ -55,12 +55,12 @@ export interface EditPlan {
 
 const defaultMaxInputs = 3;
 
-export function orderOfEdit({ image, ...body }: EditImageRequest): EditOrder {
+export function imageEditOf({ image, ...body }: EditImageRequest): ImageEdit {
   return { body, images: [image], param: 'image' };
 }
 
 /** Forms contain only files; a text there could be a file name as well as base64. */
-export function orderOfMultiEdit({ images, ...body }: MultiEditImageRequest, isForm: boolean): EditOrder {
+export function multiImageEditOf({ images, ...body }: MultiEditImageRequest, isForm: boolean): ImageEdit {
   if (isForm && images.some((image) => typeof image === 'string')) {
     throw invalidField('images must be files where they come in a form; base64 and URLs go as JSON.', 'images');
   }
@@ -68,8 +68,8 @@ export function orderOfMultiEdit({ images, ...body }: MultiEditImageRequest, isF
 }
 
 /** Throws `INVALID_REQUEST` naming the field that this model does not support. */
-export function planEdit(order: EditOrder, manifest: ModelManifest): EditPlan {
-  const { body, images, references = [], param } = order;
+export function planEdit(edit: ImageEdit, manifest: ModelManifest): EditPlan {
+  const { body, images, references = [], param } = edit;
   const constraints = (manifest.constraints ?? {}) as Partial<InpaintConstraints>;
   const redrawn = isRedrawn(manifest);
   const { promptCharacterLimit = Infinity, qualities, defaultQuality } = constraints;
@@ -83,7 +83,7 @@ export function planEdit(order: EditOrder, manifest: ModelManifest): EditPlan {
   if (images.length > maxInputs) {
     throw invalidField(`This model takes ${maxInputs === 1 ? 'one image' : `${maxInputs} images`} at most.`, param);
   }
-  if (!redrawn) refuseChoices(order);
+  if (!redrawn) refuseChoices(edit);
   return {
     ...tierOf(body.resolution ?? null, constraints, redrawn),
     shape: shapeOf(body.aspect_ratio ?? 'auto', constraints, redrawn),
@@ -92,7 +92,7 @@ export function planEdit(order: EditOrder, manifest: ModelManifest): EditPlan {
 }
 
 /** Families that fill images keep their size, make one result and have no strength. */
-function refuseChoices({ body, count = 1 }: EditOrder): void {
+function refuseChoices({ body, count = 1 }: ImageEdit): void {
   if (isGiven(body.strength)) throw invalidField('strength is not chosen with this model.', 'strength');
   if (count > 1) throw invalidField('This model makes one result: n must be 1.', 'n');
 }
@@ -101,7 +101,7 @@ function refuseChoices({ body, count = 1 }: EditOrder): void {
  * Throws `INVALID_REQUEST` for a size that the model does not make of an image. Every model takes the size of the image
  * itself, if it makes it; models that generate also take OpenAI's sizes.
  */
-export function checkSize({ size = null }: EditOrder, manifest: ModelManifest, image: FrameSize): void {
+export function checkSize({ size = null }: ImageEdit, manifest: ModelManifest, image: FrameSize): void {
   if (size === null) return;
   const [wanted, actual] = [size, image].map(({ width, height }) => `${width}x${height}`) as [string, string];
   if (isRedrawn(manifest)) {
@@ -126,7 +126,7 @@ export interface RedrawnSize extends Pick<ImageJobPayload, 'width' | 'height' | 
 /** Returns the size of a redrawn image. Throws `INVALID_REQUEST` for one above the model's largest tier. */
 export function redrawnSize(
   plan: EditPlan,
-  { size = null, isOpenai = false }: EditOrder,
+  { size = null, isOpenai = false }: ImageEdit,
   { image, manifest, pricing }: { image: FrameSize; manifest: ModelManifest; pricing: Pricing | null },
 ): RedrawnSize {
   const upscaling = imageUpscaling(manifest);
@@ -155,13 +155,13 @@ export function redrawnSize(
 
 /** The size that a model works at, and the field that chose it. An edit without an image was refused before. */
 export function editedSize(
-  order: EditOrder,
+  edit: ImageEdit,
   { plan, manifest, image }: { plan: EditPlan; manifest: ModelManifest; image: FrameSize | null },
 ): FrameSize & { param: string; divisor?: number } {
-  const { param, size = null, body } = order;
+  const { param, size = null, body } = edit;
   const { width, height } = image ?? { width: 0, height: 0 };
   if (!isRedrawn(manifest)) return { width, height, param };
-  const redrawn = redrawnSize(plan, order, { image: { width, height }, manifest, pricing: null });
+  const redrawn = redrawnSize(plan, edit, { image: { width, height }, manifest, pricing: null });
   const worked = redrawn.drawn ?? redrawn;
   const chosen = isGiven(body.resolution) ? 'resolution' : param;
   return { width: worked.width, height: worked.height, divisor: latentDivisor, param: size === null ? chosen : 'size' };
@@ -187,7 +187,7 @@ export function sizeOfEdit(
 /** Options of families that redraw. A masked part is regenerated completely by default. */
 export function redrawing(
   { familyOptions: options = {}, constraints }: Pick<ModelManifest, 'familyOptions' | 'constraints'>,
-  { body, images }: Pick<EditOrder, 'body' | 'images'>,
+  { body, images }: Pick<ImageEdit, 'body' | 'images'>,
 ): Pick<ImageJobPayload, 'steps' | 'guidance' | 'strength'> {
   const { steps } = (constraints ?? {}) as { steps?: { default: number } };
   const number = (name: string, absent: number): number => {

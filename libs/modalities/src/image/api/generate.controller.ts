@@ -10,7 +10,7 @@ import { ImageEditor } from './image-editor.js';
 import { ImageGenerator } from './image-generator.js';
 import { presentAsOpenai, presentImages, respondWithImage } from './image.presenter.js';
 import type { FinishedImage } from './image.service.js';
-import { orderOfOpenaiEdit, orderOfVariation } from './openai-edit.js';
+import { openaiEditOf, variationOf } from './openai-edit.js';
 import { stylePresets } from './style-presets.js';
 
 /** Routes that make images from text, and those that OpenAI clients make them from images with. */
@@ -57,9 +57,9 @@ export class GenerateImageController {
     @RequestBody(EditImagesRequest) body: EditImagesRequest,
     @Exchange() http: HttpExchange,
   ): Promise<SimpleGenerateImageResponse | StreamedResponse> {
-    const order = orderOfOpenaiEdit(body);
-    if (isStreamed(body)) return await this.editor.streamAll(http, order);
-    return asOpenai(await this.editor.editAll(http, order), body);
+    const edit = openaiEditOf(body);
+    if (isStreamed(body)) return await this.editor.streamAll(http, edit);
+    return asOpenai(await this.editor.editAll(http, edit), body);
   }
 
   @Post('images/variations')
@@ -68,7 +68,7 @@ export class GenerateImageController {
     @RequestBody(VaryImageRequest) body: VaryImageRequest,
     @Exchange() http: HttpExchange,
   ): Promise<SimpleGenerateImageResponse> {
-    return asOpenai(await this.editor.editAll(http, orderOfVariation(body)), body);
+    return asOpenai(await this.editor.editAll(http, variationOf(body)), body);
   }
 }
 

@@ -14,7 +14,7 @@ import { assertOperation, editFormat, isRedrawn, plainPayload, promptLimitOf, up
 import {
   checkSize,
   editedSize,
-  type EditOrder,
+  type ImageEdit,
   type EditPlan,
   onlyImage,
   planEdit,
@@ -33,7 +33,7 @@ interface TakenImage {
 
 /** What the payload of an edit is made from. */
 interface EditParts {
-  order: EditOrder;
+  edit: ImageEdit;
   plan: EditPlan;
   taken: readonly TakenImage[];
   manifest: ModelManifest;
@@ -84,27 +84,27 @@ export class ImageEditor {
     return await this.run(http, opened, plainPayload('remove-background', [artifactId]));
   }
 
-  async edit(http: HttpExchange, order: EditOrder): Promise<Buffer> {
-    const [image] = await this.editAll(http, order);
+  async edit(http: HttpExchange, edit: ImageEdit): Promise<Buffer> {
+    const [image] = await this.editAll(http, edit);
     return respondWithImage(http, image, 'IMAGE_EDIT_ERROR', 'The edit returned no image.');
   }
 
-  /** Makes as many results as the order says, with the named model or the default one for what was sent. */
-  async editAll(http: HttpExchange, order: EditOrder): Promise<FinishedImage[]> {
-    const { announce, ...prepared } = await this.prepare(http, order);
+  /** Makes as many results as the edit says, with the named model or the default one for what was sent. */
+  async editAll(http: HttpExchange, edit: ImageEdit): Promise<FinishedImage[]> {
+    const { announce, ...prepared } = await this.prepare(http, edit);
     const { images } = await this.images.run(http, prepared);
     announce();
     return images;
   }
 
   /** Returns the results of an edit as events. */
-  async streamAll(http: HttpExchange, order: EditOrder): Promise<StreamedResponse> {
-    return await this.images.stream(http, await this.prepare(http, order), 'image_edit.completed');
+  async streamAll(http: HttpExchange, edit: ImageEdit): Promise<StreamedResponse> {
+    return await this.images.stream(http, await this.prepare(http, edit), 'image_edit.completed');
   }
 
-  private async prepare(http: HttpExchange, received: EditOrder): Promise<PreparedEdit> {
+  private async prepare(http: HttpExchange, received: ImageEdit): Promise<PreparedEdit> {
     const { body, isOpenai = false, varies = false } = received;
-    const { order, drawsAnew } = await this.inspect(http, received);
+    const { edit, drawsAnew } = await this.inspect(http, received);
     const opened = await this.images.open(http, {
       name: body.model ?? body.modelId,
       type: drawsAnew ? ['image', 'inpaint'] : ['inpaint', 'image'],
@@ -112,36 +112,36 @@ export class ImageEditor {
     });
     const { manifest } = opened;
     assertOperation(manifest, varies ? 'vary' : 'edit');
-    const plan = planEdit(order, manifest);
+    const plan = planEdit(edit, manifest);
     await requireEnhancer(this.rewriter, http, body.enhance_prompt);
     const { prompt: instruction } = body;
     if (body.enhance_prompt === true)
       await this.images.screen(opened, { ...plainPayload('edit', []), prompt: instruction });
-    const taken = await this.readAll(opened, order);
-    if (taken[0] !== undefined) checkSize(order, manifest, taken[0].header);
-    requireRunFits(opened.resolved, editedSize(order, { plan, manifest, image: taken[0]?.header ?? null }));
+    const taken = await this.readAll(opened, edit);
+    if (taken[0] !== undefined) checkSize(edit, manifest, taken[0].header);
+    requireRunFits(opened.resolved, editedSize(edit, { plan, manifest, image: taken[0]?.header ?? null }));
     const limited = await opened.limit();
-    return { limited, ...(await this.payloadOf(http, { order, plan, taken, manifest, limited })) };
+    return { limited, ...(await this.payloadOf(http, { edit, plan, taken, manifest, limited })) };
   }
 
   /**
    * Finds out whether the default model is one that draws anew: for variations, and on OpenAI's route for an opaque image
-   * without a mask, in which nothing is to be filled. Returns the order with what was read for that.
+   * without a mask, in which nothing is to be filled. Returns the edit with what was read for that.
    */
-  private async inspect(http: HttpExchange, order: EditOrder): Promise<{ order: EditOrder; drawsAnew: boolean }> {
-    const { images, isOpenai = false, varies = false, param } = order;
+  private async inspect(http: HttpExchange, edit: ImageEdit): Promise<{ edit: ImageEdit; drawsAnew: boolean }> {
+    const { images, isOpenai = false, varies = false, param } = edit;
     const [image] = images;
-    if (varies || !isOpenai || image === undefined || images.length > 1) return { order, drawsAnew: varies };
+    if (varies || !isOpenai || image === undefined || images.length > 1) return { edit, drawsAnew: varies };
     const file = await this.artifacts.read(http, image, { ...inputSource, param });
     const owner = http.caller.accountId;
     const limits = { minPixels: minOpenaiPixels, maxPixels: maxImagePixels, maxBytes: maxImageBytes, owner, param };
     const { hasAlpha } = await readImageHeader(file.bytes, { ...limits, findsTransparency: true });
-    return { order: { ...order, images: [file] }, drawsAnew: !hasAlpha };
+    return { edit: { ...edit, images: [file] }, drawsAnew: !hasAlpha };
   }
 
   private async readAll(
     opened: ModelRequest,
-    { images, param, maskParam = param, isOpenai = false }: EditOrder,
+    { images, param, maskParam = param, isOpenai = false }: ImageEdit,
   ): Promise<TakenImage[]> {
     const read = this.readerOf(opened, {
       minPixels: isOpenai ? minOpenaiPixels : minPixels,
@@ -156,15 +156,15 @@ export class ImageEditor {
 
   private async payloadOf(
     http: HttpExchange,
-    { order, plan, taken, manifest, limited }: EditParts,
+    { edit, plan, taken, manifest, limited }: EditParts,
   ): Promise<{ payload: ImageJobPayload; announce: () => void }> {
-    const { body, mask, count = 1 } = order;
+    const { body, mask, count = 1 } = edit;
     const { pricing } = limited.price;
     const [base] = taken;
     const safeMode = body.safe_mode ?? true;
     const redrawn =
       base !== undefined && isRedrawn(manifest)
-        ? redrawnSize(plan, order, { image: base.header, manifest, pricing })
+        ? redrawnSize(plan, edit, { image: base.header, manifest, pricing })
         : { resolution: plan.resolution };
     const { prompt, units, announce } = await enhancePrompt(this.rewriter, http, {
       prompt: body.prompt,
@@ -182,7 +182,7 @@ export class ImageEditor {
     const payload: ImageJobPayload = {
       ...plain,
       ...size,
-      ...redrawing(manifest, order),
+      ...redrawing(manifest, edit),
       prompt,
       seeds: plain.seeds.flatMap((seed) => Array.from({ length: count }, (_, index) => seed + index)),
       format: editFormat(body.output_format, { resolution, keepsAlpha }),

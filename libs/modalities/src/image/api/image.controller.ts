@@ -10,7 +10,7 @@ import {
   MultiEditImageRequest,
   UpscaleImageRequest,
 } from '../contract/image.request.js';
-import { orderOfEdit, orderOfMultiEdit } from './edit-plan.js';
+import { imageEditOf, multiImageEditOf } from './edit-plan.js';
 import { imageDocuments as documents } from './image.document.js';
 import { ImageEditor } from './image-editor.js';
 
@@ -43,7 +43,7 @@ export class EditImageController {
   @Post('edit')
   @ModelRoute(documents.edit, { multipart })
   async edit(@RequestBody(EditImageRequest) body: EditImageRequest, @Exchange() http: HttpExchange): Promise<Buffer> {
-    return await this.editor.edit(http, orderOfEdit(body));
+    return await this.editor.edit(http, imageEditOf(body));
   }
 
   @Post('multi-edit')
@@ -52,7 +52,7 @@ export class EditImageController {
     @RequestBody(MultiEditImageRequest) body: MultiEditImageRequest,
     @Exchange() http: HttpExchange,
   ): Promise<Buffer> {
-    return await this.editor.edit(http, orderOfMultiEdit(body, http.request.body instanceof FormBody));
+    return await this.editor.edit(http, multiImageEditOf(body, http.request.body instanceof FormBody));
   }
 }
 

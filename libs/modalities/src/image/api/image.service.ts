@@ -89,7 +89,7 @@ export class ImageService {
   async run(http: HttpExchange, { limited, payload }: PreparedImages): Promise<FinishedImages> {
     const startedAt = performance.now();
     const isScreened = await this.isScreened(payload);
-    const collecting = limited.collect(jobOrderOf({ limited, payload }), () => new ImageCollector());
+    const collecting = limited.collect(jobSpecOf({ limited, payload }), () => new ImageCollector());
     const { collected } = await withViolationHeader(http, collecting);
     const jobMs = performance.now() - startedAt;
     const events = collected.all(payload.seeds.length);
@@ -112,7 +112,7 @@ export class ImageService {
     type: ImageCompletedEvent['type'],
   ): Promise<StreamedResponse> {
     const isScreened = await this.isScreened(payload);
-    const starting = limited.start<ImageJobPayload, ImageEvent>(jobOrderOf({ limited, payload }), { stream: true });
+    const starting = limited.start<ImageJobPayload, ImageEvent>(jobSpecOf({ limited, payload }), { stream: true });
     const job = await withViolationHeader(http, starting);
     http.setHeaders({
       ...(isScreened ? { [violationHeader]: 'false' } : {}),
@@ -139,7 +139,7 @@ export class ImageService {
   }
 }
 
-function jobOrderOf({ limited, payload }: PreparedImages) {
+function jobSpecOf({ limited, payload }: PreparedImages) {
   const units = unitsOfImages(payload, payload.seeds.length);
   const amountNano = quoteImages(units, limited.price.pricing);
   return { definition: imageJob, payload, bounds: { ...noTokens, units }, amountNano };

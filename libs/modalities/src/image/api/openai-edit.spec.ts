@@ -3,7 +3,7 @@ import { FormBody, readBody, UploadedFile } from '#platform/http';
 import { exampleManifest } from '#test/example-manifest';
 import { EditImagesRequest } from '../contract/openai-image.request.js';
 import { checkSize, planEdit } from './edit-plan.js';
-import { orderOfOpenaiEdit } from './openai-edit.js';
+import { openaiEditOf } from './openai-edit.js';
 
 const file = (name: string) => new UploadedFile(Buffer.from(name), `${name}.png`, 'image/png');
 
@@ -13,7 +13,7 @@ function formOf(...parts: [string, string | UploadedFile][]): FormBody {
   return form;
 }
 
-const orderOf = (body: unknown) => orderOfOpenaiEdit(readBody(EditImagesRequest, { body }));
+const editOf = (body: unknown) => openaiEditOf(readBody(EditImagesRequest, { body }));
 const invalid = (param: string) => expect.objectContaining({ code: 'INVALID_REQUEST', param }) as Error;
 const price = { usd: 0.01, diem: 0.01 };
 const editor = (family: string, more: object = {}) =>
@@ -37,16 +37,16 @@ describe('the images of an edit', () => {
     ['a form with an index', formOf(['image[0]', image], ['mask', mask])],
     ['JSON', { prompt: 'a bird', image, mask }],
   ])('come in %s', (_, body) => {
-    expect(orderOf(body)).toMatchObject({ images: [image, mask], references: [], param: 'image', maskParam: 'mask' });
+    expect(editOf(body)).toMatchObject({ images: [image, mask], references: [], param: 'image', maskParam: 'mask' });
   });
 
   it('come in JSON as objects with URLs', () => {
     const body = { prompt: 'a bird', images: [{ image_url: 'data:a' }], mask: { image_url: 'data:b' } };
-    expect(orderOf(body)).toMatchObject({ images: ['data:a', 'data:b'], references: [], param: 'images' });
+    expect(editOf(body)).toMatchObject({ images: ['data:a', 'data:b'], references: [], param: 'images' });
   });
 
   it.each(['image', 'image[]'])('may be several, of which no model here reads more than one: %s', (name) => {
-    const order = orderOf(formOf([name, image], [name, file('second')], ['mask', mask]));
+    const order = editOf(formOf([name, image], [name, file('second')], ['mask', mask]));
     expect(order).toMatchObject({ images: [image, mask], references: [{ filename: 'second.png' }] });
     for (const family of ['migan', 'stable-diffusion']) {
       const plan = () => planEdit(order, editor(family));
@@ -54,28 +54,28 @@ describe('the images of an edit', () => {
       expect(plan).toThrow(/edits one image, and a mask beside it; 2 images were sent/);
     }
     const body = { prompt: 'a bird', images: [{ image_url: 'data:a' }, { image_url: 'data:b' }] };
-    expect(() => planEdit(orderOf(body), editor('migan'))).toThrow(invalid('images'));
+    expect(() => planEdit(editOf(body), editor('migan'))).toThrow(invalid('images'));
   });
 
   it('are refused where they are missing, too many, or no images', () => {
     const many = Array.from({ length: 17 }, () => ['image', image] as [string, UploadedFile]);
-    expect(() => orderOf(formOf())).toThrow(invalid('image'));
-    expect(() => orderOf(formOf(...many))).toThrow(invalid('image'));
-    expect(() => orderOf({ prompt: 'x', image: [4] })).toThrow(invalid('image'));
-    expect(() => orderOf({ prompt: 'x', image, images: [{ image_url: 'data:a' }] })).toThrow(invalid('images'));
-    expect(() => orderOf({ prompt: 'x', images: [{ file_id: 'a' }] })).toThrow(invalid('images[0].image_url'));
-    expect(() => orderOf({ prompt: 'x', image, mask: { file_id: 'a' } })).toThrow(invalid('mask'));
+    expect(() => editOf(formOf())).toThrow(invalid('image'));
+    expect(() => editOf(formOf(...many))).toThrow(invalid('image'));
+    expect(() => editOf({ prompt: 'x', image: [4] })).toThrow(invalid('image'));
+    expect(() => editOf({ prompt: 'x', image, images: [{ image_url: 'data:a' }] })).toThrow(invalid('images'));
+    expect(() => editOf({ prompt: 'x', images: [{ file_id: 'a' }] })).toThrow(invalid('images[0].image_url'));
+    expect(() => editOf({ prompt: 'x', image, mask: { file_id: 'a' } })).toThrow(invalid('mask'));
   });
 });
 
 it.each(['', ' ', '\n\t'])('refuses the blank prompt %j', (prompt) => {
-  expect(() => orderOf({ prompt, image: file('image') })).toThrow(invalid('prompt'));
+  expect(() => editOf({ prompt, image: file('image') })).toThrow(invalid('prompt'));
 });
 
 describe('the size of an edit', () => {
   const image = { width: 300, height: 240 };
   const check = (size: string, manifest: ReturnType<typeof editor>, own = image) => {
-    checkSize(orderOf({ prompt: 'x', image: file('image'), size }), manifest, own);
+    checkSize(editOf({ prompt: 'x', image: file('image'), size }), manifest, own);
   };
   const upscaled = editor('stable-diffusion', { kindMembers: { upscaling: { nativeSide: 64, model: 'u' } } });
 

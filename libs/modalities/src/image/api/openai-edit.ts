@@ -3,10 +3,10 @@ import type { FrameSize } from '#media';
 import { isGiven, UploadedFile } from '#platform/http';
 import type { WireImage } from '../contract/image.request.js';
 import type { EditImagesRequest, ImageReference, VaryImageRequest } from '../contract/openai-image.request.js';
-import type { EditOrder } from './edit-plan.js';
+import type { ImageEdit } from './edit-plan.js';
 
 /** Converts a request of OpenAI's edit route. Throws `INVALID_REQUEST` unless its images come in one of their fields. */
-export function orderOfOpenaiEdit(body: EditImagesRequest): EditOrder {
+export function openaiEditOf(body: EditImagesRequest): ImageEdit {
   const { mask, prompt } = body;
   const { images, param } = imagesOf(body);
   const [image, ...references] = images;
@@ -34,7 +34,7 @@ function inlineOf(image: WireImage | ImageReference): WireImage {
 }
 
 /** Converts a request for variations: an edit that describes nothing. */
-export function orderOfVariation(body: VaryImageRequest): EditOrder {
+export function variationOf(body: VaryImageRequest): ImageEdit {
   const { image } = body;
   return { ...fromOpenai(body), body: { ...bodyOf(body), prompt: '' }, images: [image], param: 'image', varies: true };
 }
@@ -43,7 +43,7 @@ function fromOpenai({ n, size }: Pick<EditImagesRequest, 'n' | 'size'>) {
   return { count: n ?? 1, size: readSize(size), isOpenai: true };
 }
 
-function bodyOf({ model, output_format: format, moderation }: Omit<VaryImageRequest, 'image'>): EditOrder['body'] {
+function bodyOf({ model, output_format: format, moderation }: Omit<VaryImageRequest, 'image'>): ImageEdit['body'] {
   return { prompt: '', model: model ?? undefined, output_format: format ?? 'png', safe_mode: moderation !== 'low' };
 }
 

@@ -1,7 +1,7 @@
 import type { MediaContainer } from './containers.js';
 
 /** A file that a tool may open, and the only demuxer that may read it. */
-export interface OrderedFile {
+export interface TaskFile {
   container: MediaContainer;
   path: string;
   /** Bytes in front of the container; default 0. */
@@ -9,13 +9,13 @@ export interface OrderedFile {
 }
 
 /** Writes the header's content to its output as JSON, in the form of ffprobe. */
-export interface ProbeOrder extends OrderedFile {
-  task: 'probe';
+export interface ProbeTask extends TaskFile {
+  kind: 'probe';
 }
 
 /** Writes interleaved samples to its output: 32-bit floats. */
-export interface DecodeAudioOrder extends OrderedFile {
-  task: 'decode-audio';
+export interface DecodeAudioTask extends TaskFile {
+  kind: 'decode-audio';
   sampleRate: number;
   /** Of the output, whatever the source has. */
   channels: 1 | 2;
@@ -25,16 +25,16 @@ export interface DecodeAudioOrder extends OrderedFile {
 export type EncodedAudioFormat = 'mp3' | 'opus' | 'aac' | 'flac';
 
 /** Reads interleaved 32-bit floats from its input and writes a file to its output. */
-export interface EncodeAudioOrder {
-  task: 'encode-audio';
+export interface EncodeAudioTask {
+  kind: 'encode-audio';
   format: EncodedAudioFormat;
   sampleRate: number;
   channels: 1 | 2;
 }
 
 /** Writes frames to its output: 8-bit RGB. */
-export interface ReadFramesOrder extends OrderedFile {
-  task: 'read-frames';
+export interface ReadFramesTask extends TaskFile {
+  kind: 'read-frames';
   width: number;
   height: number;
   /** Color matrix of the source; `auto`: as tagged. */
@@ -48,29 +48,29 @@ export interface ReadFramesOrder extends OrderedFile {
  * Writes the times of the last key frames at or before some times of the file's own clock to its output, as JSON in the
  * form of ffprobe. Decodes nothing.
  */
-export interface FindKeyFramesOrder extends OrderedFile {
-  task: 'find-key-frames';
+export interface FindKeyFramesTask extends TaskFile {
+  kind: 'find-key-frames';
   seconds: readonly number[];
 }
 
 /** Writes a line per packet of the video to its output: its time and duration in seconds, or `N/A`. Decodes nothing. */
-export interface ListPacketsOrder extends OrderedFile {
-  task: 'list-packets';
+export interface ListPacketsTask extends TaskFile {
+  kind: 'list-packets';
 }
 
 /** Writes the last key frame at or before a time from the start of the file: 8-bit RGB. Decodes nothing before it. */
-export interface ReadKeyFrameOrder extends OrderedFile {
-  task: 'read-key-frame';
+export interface ReadKeyFrameTask extends TaskFile {
+  kind: 'read-key-frame';
   seconds: number;
   width: number;
   height: number;
-  /** As in `ReadFramesOrder`. */
+  /** As in `ReadFramesTask`. */
   colorMatrix: string;
 }
 
 /** Reads RGB frames from its input and writes an mp4 to a file. */
-export interface WriteVideoOrder {
-  task: 'write-video';
+export interface WriteVideoTask {
+  kind: 'write-video';
   path: string;
   width: number;
   height: number;
@@ -79,24 +79,24 @@ export interface WriteVideoOrder {
   pixelAspect: { numerator: number; denominator: number };
   crf: number;
   maxBytes: number;
-  audio: OrderedFile | null;
+  audio: TaskFile | null;
 }
 
 /** One run of a media tool. */
-export type MediaOrder =
-  | ProbeOrder
-  | DecodeAudioOrder
-  | EncodeAudioOrder
-  | ReadFramesOrder
-  | FindKeyFramesOrder
-  | ListPacketsOrder
-  | ReadKeyFrameOrder
-  | WriteVideoOrder;
+export type MediaTask =
+  | ProbeTask
+  | DecodeAudioTask
+  | EncodeAudioTask
+  | ReadFramesTask
+  | FindKeyFramesTask
+  | ListPacketsTask
+  | ReadKeyFrameTask
+  | WriteVideoTask;
 
 /** Filters from a decoded frame to an output frame. Both tools run the same ones, so their pixels are the same. */
-export function readingFilters(order: ReadFramesOrder | ReadKeyFrameOrder): string[] {
-  const { width, height, colorMatrix } = order;
-  const fps = order.task === 'read-frames' ? order.fps : null;
+export function readingFilters(task: ReadFramesTask | ReadKeyFrameTask): string[] {
+  const { width, height, colorMatrix } = task;
+  const fps = task.kind === 'read-frames' ? task.fps : null;
   return [
     ...(fps === null ? [] : [`fps=${fps}`]),
     `scale=${width}:${height}:flags=bicubic:in_color_matrix=${colorMatrix}`,
@@ -105,7 +105,7 @@ export function readingFilters(order: ReadFramesOrder | ReadKeyFrameOrder): stri
 }
 
 /** Filters from an RGB frame to what the encoder gets: even sizes, BT.709. */
-export function writingFilters({ pixelAspect: { numerator, denominator } }: WriteVideoOrder): string[] {
+export function writingFilters({ pixelAspect: { numerator, denominator } }: WriteVideoTask): string[] {
   return [
     'crop=trunc(iw/2)*2:trunc(ih/2)*2',
     'scale=out_color_matrix=bt709:out_range=tv',

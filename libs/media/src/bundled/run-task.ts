@@ -1,17 +1,17 @@
 import { writeSync } from 'node:fs';
 import { demuxers } from '../tools/containers.js';
 import {
-  type DecodeAudioOrder,
-  type EncodeAudioOrder,
+  type DecodeAudioTask,
+  type EncodeAudioTask,
   type EncodedAudioFormat,
-  type FindKeyFramesOrder,
-  type ListPacketsOrder,
-  type MediaOrder,
-  type OrderedFile,
+  type FindKeyFramesTask,
+  type ListPacketsTask,
+  type MediaTask,
+  type TaskFile,
   readingFilters,
-  type ReadFramesOrder,
-  type ReadKeyFrameOrder,
-} from '../tools/media-order.js';
+  type ReadFramesTask,
+  type ReadKeyFrameTask,
+} from '../tools/media-task.js';
 import { AudioTrack, formatFilter, resampled } from './audio-track.js';
 import { AvInput } from './av-input.js';
 import { type EncoderChoice, AvOutput } from './av-output.js';
@@ -64,38 +64,38 @@ const encodedForms: Record<EncodedAudioFormat, EncodedForm> = {
   },
 };
 
-/** Carries out one order: reads standard input or a file, writes standard output or a file. Throws if it cannot. */
-export function runOrder(av: NativeAv, order: MediaOrder): void {
-  switch (order.task) {
+/** Carries out one task: reads standard input or a file, writes standard output or a file. Throws if it cannot. */
+export function runTask(av: NativeAv, task: MediaTask): void {
+  switch (task.kind) {
     case 'probe':
-      return writeAll(Buffer.from(JSON.stringify(probeReport(av, openFile(av, order)))));
+      return writeAll(Buffer.from(JSON.stringify(probeReport(av, openFile(av, task)))));
     case 'decode-audio':
-      return decodeAudio(av, order);
+      return decodeAudio(av, task);
     case 'encode-audio':
-      return encodeAudio(av, order);
+      return encodeAudio(av, task);
     case 'read-frames':
-      return readFrames(av, order);
+      return readFrames(av, task);
     case 'find-key-frames':
-      return writeAll(Buffer.from(JSON.stringify(findKeyFrames(av, order))));
+      return writeAll(Buffer.from(JSON.stringify(findKeyFrames(av, task))));
     case 'list-packets':
-      return listPackets(av, order);
+      return listPackets(av, task);
     case 'read-key-frame':
-      return readKeyFrame(av, order);
+      return readKeyFrame(av, task);
     case 'write-video':
-      return writeVideo(av, order, (file) => openFile(av, file));
+      return writeVideo(av, task, (file) => openFile(av, file));
   }
 }
 
-function openFile(av: NativeAv, { container, path, skipBytes = 0 }: OrderedFile): AvInput {
+function openFile(av: NativeAv, { container, path, skipBytes = 0 }: TaskFile): AvInput {
   // As for ffmpeg: no other protocol, no other file.
   const options = { protocol_whitelist: 'file', skip_initial_bytes: String(skipBytes) };
   return new AvInput(av, { format: demuxers[container], url: `file:${path}`, options });
 }
 
-function decodeAudio(av: NativeAv, order: DecodeAudioOrder): void {
-  const input = openFile(av, order);
+function decodeAudio(av: NativeAv, task: DecodeAudioTask): void {
+  const input = openFile(av, task);
   const stream = wanted(input.audioStream());
-  const { sampleRate, channels, maxSeconds } = order;
+  const { sampleRate, channels, maxSeconds } = task;
   const layout = channels === 1 ? 'mono' : 'stereo';
   const form = `aformat=sample_fmts=flt:sample_rates=${sampleRate}:channel_layouts=${layout}`;
   let left = Math.ceil(maxSeconds * sampleRate);
@@ -107,19 +107,17 @@ function decodeAudio(av: NativeAv, order: DecodeAudioOrder): void {
   }
 }
 
-function readFrames(av: NativeAv, order: ReadFramesOrder): void {
-  const input = openFile(av, order);
+function readFrames(av: NativeAv, task: ReadFramesTask): void {
+  const input = openFile(av, task);
   const stream = wanted(input.videoStream());
   const upright = uprightFilters(stream.codecpar.getCodedSideData(constants.displayMatrix));
   // Players show the first frame from the start of the file, so it also fills the time before it.
-  const filters = readingFilters(order).map((filter) =>
-    filter.startsWith('fps=') ? `${filter}:start_time=0` : filter,
-  );
+  const filters = readingFilters(task).map((filter) => (filter.startsWith('fps=') ? `${filter}:start_time=0` : filter));
   const chain = new LateChain((frame) => {
     return FilterChain.forVideo(av, frame, stream.timeBase, [
       ...upright,
       ...filters,
-      `trim=duration=${order.maxSeconds}`,
+      `trim=duration=${task.maxSeconds}`,
     ]);
   });
   for (const frame of input.frames(stream)) for (const image of chain.push(frame)) writeAll(image.toBuffer());
@@ -127,10 +125,10 @@ function readFrames(av: NativeAv, order: ReadFramesOrder): void {
 }
 
 /** In the form of ffprobe. */
-function findKeyFrames(av: NativeAv, order: FindKeyFramesOrder): { packets: { pts_time?: string; flags: string }[] } {
-  const input = openFile(av, order);
+function findKeyFrames(av: NativeAv, task: FindKeyFramesTask): { packets: { pts_time?: string; flags: string }[] } {
+  const input = openFile(av, task);
   const stream = wanted(input.videoStream());
-  const packets = order.seconds.flatMap((seconds) => {
+  const packets = task.seconds.flatMap((seconds) => {
     input.seek(seconds);
     const found = input.nextPacket(stream);
     if (found === null) return [];
@@ -144,8 +142,8 @@ function findKeyFrames(av: NativeAv, order: FindKeyFramesOrder): { packets: { pt
 const packetsPerWrite = 1_024;
 
 /** In the form of ffprobe. */
-function listPackets(av: NativeAv, order: ListPacketsOrder): void {
-  const input = openFile(av, order);
+function listPackets(av: NativeAv, task: ListPacketsTask): void {
+  const input = openFile(av, task);
   const lines: string[] = [];
   for (const { seconds, duration } of input.packetTimes(wanted(input.videoStream()))) {
     lines.push(`${seconds ?? 'N/A'},${duration ?? 'N/A'}\n`);
@@ -154,14 +152,14 @@ function listPackets(av: NativeAv, order: ListPacketsOrder): void {
   writeAll(Buffer.from(lines.join('')));
 }
 
-function readKeyFrame(av: NativeAv, order: ReadKeyFrameOrder): void {
-  const input = openFile(av, order);
+function readKeyFrame(av: NativeAv, task: ReadKeyFrameTask): void {
+  const input = openFile(av, task);
   const stream = wanted(input.videoStream());
   const upright = uprightFilters(stream.codecpar.getCodedSideData(constants.displayMatrix));
   const start = input.startTime === constants.noTime ? 0 : Number(input.startTime) / 1_000_000;
-  input.seek(start + order.seconds);
+  input.seek(start + task.seconds);
   const chain = new LateChain((frame) => {
-    return FilterChain.forVideo(av, frame, stream.timeBase, [...upright, ...readingFilters(order)]);
+    return FilterChain.forVideo(av, frame, stream.timeBase, [...upright, ...readingFilters(task)]);
   });
   for (const frame of input.frames(stream, 'next-key-frame')) {
     for (const image of chain.push(frame)) writeAll(image.toBuffer());
@@ -185,7 +183,7 @@ class LateChain {
   }
 }
 
-function encodeAudio(av: NativeAv, { format, sampleRate, channels }: EncodeAudioOrder): void {
+function encodeAudio(av: NativeAv, { format, sampleRate, channels }: EncodeAudioTask): void {
   const layout = channels === 1 ? 'mono' : 'stereo';
   const options = { sample_rate: String(sampleRate), ch_layout: layout };
   const input = new AvInput(av, { format: 'f32le', url: 'pipe:0', options, isRaw: true });
