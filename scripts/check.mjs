@@ -47,8 +47,12 @@ const steps = {
 
 const known = Object.keys(steps);
 const about = `npm run check [-- name …]\n\nAll static checks, or those named: ${known.join(', ')}.`;
-const { words: names } = readCommandLine(about, {}, { name: 'check', known });
-const chosen = known.filter((name) => names.length === 0 || names.includes(name)).map((name) => steps[name]);
+const options = { 'without-style': { about: 'leaves style out, for a run of \`npm test\` that follows' } };
+const { values, words: names } = readCommandLine(about, options, { name: 'check', known });
+const chosen = known
+  .filter((name) => names.length === 0 || names.includes(name))
+  .filter((name) => name !== 'style' || !values['without-style'])
+  .map((name) => steps[name]);
 // The others read the client, or its types.
 const isFirst = (step) => step === steps.prisma;
 const failed = await runSteps(chosen.filter(isFirst));
