@@ -8,7 +8,7 @@ export function addTeeCommands(program: Command, context: CliContext): void {
   tee
     .command('verify')
     .description('make a request with SLUICE_API_KEY, and check who answered it and what proves that')
-    .argument('<url>', 'base URL of the API, such as https://api.example.org/api/v1')
+    .argument('[url]', 'address of the service, such as https://api.example.org; default: SLUICE_URL')
     .requiredOption('--model <id>', 'the model to ask')
     .option('--collateral <file>', 'data of the maker of the processor, as JSON, to check the firmware with')
     .option('--pccs <url>', 'a server to fetch that data from')
@@ -19,5 +19,5 @@ export function addTeeCommands(program: Command, context: CliContext): void {
     )
     .option('--minimum-firmware <versions>', 'SEV-SNP: lowest boot loader, TEE, SNP and microcode, such as 4.0.24.219')
     .option('--json', 'print one JSON document to stdout')
-    .action((url: string, flags: VerifyFlags) => verifyService(context, url, flags));
+    .action((url: string | undefined, flags: VerifyFlags) => verifyService(context, url, flags));
 }

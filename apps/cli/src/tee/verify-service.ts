@@ -46,9 +46,10 @@ const limits = [
 ];
 
 /** `sluice tee verify`. Fails if anything that is required was not proven. */
-export async function verifyService(context: CliContext, url: string, flags: VerifyFlags): Promise<void> {
+export async function verifyService(context: CliContext, url: string | undefined, flags: VerifyFlags): Promise<void> {
   const tee = await import('#tee');
-  const service = new Service(url, context.config.apiKey ?? refuseWithoutKey(), context.signal);
+  const { serviceUrl, apiKey } = context.config;
+  const service = new Service(apiOf(url ?? serviceUrl), apiKey ?? refuseWithoutKey(), context.signal);
   const results = await verify(service, flags, tee);
   const missing = required.filter(
     (name) => !results.some(({ claim, result }) => claim === name && result === 'proven'),
@@ -143,20 +144,23 @@ function print({ output }: CliContext, { results, failed, model }: Report, { jso
   );
 }
 
+/** The base URL of the routes, from that or from the address of the service. Throws `INVALID_REQUEST` for another text. */
+export function apiOf(url: string | undefined): string {
+  if (url === undefined || !/^https?:\/\//.test(url) || !URL.canParse(url)) {
+    const message = 'Give the address of the service, such as https://api.example.org, or set SLUICE_URL to it.';
+    throw new PlatformError('INVALID_REQUEST', message, 'url');
+  }
+  const base = url.replace(/\/$/, '');
+  return base.endsWith('/api/v1') ? base : `${base}/api/v1`;
+}
+
 /** The service to verify. Nothing that it says is trusted; bodies are bounded. */
 class Service {
-  private readonly base: string;
-
   constructor(
-    url: string,
+    private readonly base: string,
     private readonly key: string,
     private readonly signal: AbortSignal,
-  ) {
-    if (!/^https?:\/\//.test(url) || !URL.canParse(url)) {
-      throw new PlatformError('INVALID_REQUEST', 'Give the base URL of the API, such as https://host/api/v1.', 'url');
-    }
-    this.base = url.replace(/\/$/, '');
-  }
+  ) {}
 
   async get(path: string, query: Record<string, string>): Promise<Record<string, unknown>> {
     return parseObject(await this.call(`${path}?${new URLSearchParams(query)}`, {}));

@@ -53,6 +53,12 @@ export class CliConfig extends StorageConfig {
   })
   pypiIndex?: string;
 
+  @TextVariable('SLUICE_URL', {
+    about: 'Address of the service that `sluice tee verify` asks, such as `https://api.example.org`.',
+    optional: true,
+  })
+  serviceUrl?: string;
+
   @TextVariable('SLUICE_API_KEY', {
     about: 'Key with which `sluice tee verify` makes a request.',
     optional: true,

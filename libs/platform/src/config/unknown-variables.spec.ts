@@ -13,3 +13,8 @@ it('does not count variables of compose as unknown, because its env file reaches
   const environment = { SLUICE_PORT: '8080', SLUICE_BIND: '0.0.0.0', SLUICE_ENV_FILE: 'sluice.env', SLUICE_PROT: '1' };
   expect(unknownVariables(environment)).toEqual(['SLUICE_PROT']);
 });
+
+it('knows the variables that the examples of the documentation set', () => {
+  const environment = { SLUICE_URL: 'http://localhost:3000', SLUICE_API_KEY: 'slk_a', SLUICE_ADMIN_KEY: 'slk_b' };
+  expect(unknownVariables(environment)).toEqual([]);
+});

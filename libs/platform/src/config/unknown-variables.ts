@@ -7,8 +7,11 @@ import { WorkerConfig } from './worker.config.js';
 import { nearestNames } from './nearest-names.js';
 
 const prefix = 'SLUICE_';
-/** Variables of the project's own tests, and those that Kubernetes sets for each Service of the namespace. */
-const notOurs = /^SLUICE_TEST_|_SERVICE_(HOST|PORT)|_PORT$|_PORT_\d+_(TCP|UDP)/;
+/**
+ * Variables of the project's own tests, the key of the examples of the documentation, and those that Kubernetes sets for
+ * each Service of the namespace.
+ */
+const notOurs = /^SLUICE_(TEST_|ADMIN_KEY$)|_SERVICE_(HOST|PORT)|_PORT$|_PORT_\d+_(TCP|UDP)/;
 
 /** Without their prefix, read by `docker/compose.yaml`, whose env file also reaches the containers; the variable of a process in its place. */
 const ofCompose = new Map([
