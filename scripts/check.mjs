@@ -47,7 +47,7 @@ const steps = {
 
 const known = Object.keys(steps);
 const about = `npm run check [-- name …]\n\nAll static checks, or those named: ${known.join(', ')}.`;
-const options = { 'without-style': { about: 'leaves style out, for a run of \`npm test\` that follows' } };
+const options = { 'without-style': { about: 'leaves style out, for a run of `npm test` that follows' } };
 const { values, words: names } = readCommandLine(about, options, { name: 'check', known });
 const chosen = known
   .filter((name) => names.length === 0 || names.includes(name))
