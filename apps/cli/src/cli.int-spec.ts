@@ -183,8 +183,8 @@ describe('sluice models', () => {
     const source = join(home, 'Tiny-Own');
     await mkdir(source);
     await copyTinyDecoder('qwen3', source);
-    const text = await run(['models', 'add', source, '--dry-run'], withoutDatabase);
-    expect(text).toMatch(/id: tiny-own[^]*kind: safetensors/);
+    const text = await run(['models', 'add', source, '--license', 'mit', '--dry-run'], withoutDatabase);
+    expect(text).toMatch(/id: tiny-own[^]*license: mit[^]*kind: safetensors/);
     await run(['models', 'add', source, '--pull']);
     expect(existsSync(join(home, 'models', 'tiny-own', 'model.onnx'))).toBe(true);
     await run(['models', 'remove', 'tiny-own']);

@@ -16,6 +16,7 @@ import { pullManifests } from './pull-command.js';
 export interface AddOptions {
   id?: string;
   name?: string;
+  license?: string;
   tier?: string;
   inputPrice?: string;
   outputPrice?: string;
@@ -42,6 +43,7 @@ export async function addModel(context: CliContext, text: string, options: AddOp
   const draft = await draftSource(context, await chooseSource(source), {
     id: options.id,
     name: options.name,
+    license: options.license,
     tier: tierOf(options.tier),
     inputPriceUsd: priceOf(options.inputPrice, '--input-price'),
     outputPriceUsd: priceOf(options.outputPrice, '--output-price'),

@@ -5,7 +5,7 @@ import type { CliContext } from '../cli-context.js';
 import { baseFinder } from './adapter-base.js';
 
 /** The settings of a draft that an operator gives; a catalog may know the others. */
-export interface DraftSourceOptions extends Omit<DraftOptions, 'matryoshka' | 'license' | 'constraints' | 'findBase'> {
+export interface DraftSourceOptions extends Omit<DraftOptions, 'matryoshka' | 'constraints' | 'findBase'> {
   /** Id of the installed base of an adapter. */
   base?: string;
 }
@@ -24,6 +24,7 @@ export async function draftSource(
     ...options,
     id: options.id ?? known?.id,
     name: options.name ?? known?.name,
+    license: options.license ?? known?.license,
     findBase: baseFinder(context, base),
   });
   if (base !== undefined && draft.manifest.adapterOf === undefined) {

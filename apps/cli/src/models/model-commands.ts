@@ -102,6 +102,7 @@ function addRegistryCommands(models: Command, context: CliContext): void {
     )
     .option('--id <id>', 'model id (not with a manifest file)')
     .option('--name <name>', 'display name (not with a manifest file)')
+    .option('--license <name>', 'its license, if the source names none (not with a manifest file)')
     .option('--tier <tier>', 'rate-limit tier: XS, S, M or L (not with a manifest file)')
     .option('--input-price <usd>', 'USD per million input tokens (not with a manifest file)')
     .option('--output-price <usd>', 'USD per million output tokens (not with a manifest file)')
