@@ -44,7 +44,7 @@ const tests: Record<string, [fault: string, title: string][]> = {
     ['clock, authority unknown', 'says what to do about a certificate: %s'],
     ['little memory', 'says that npm was killed, and why'],
   ],
-  'test/e2e/bad-local-start.e2e-spec.ts': [
+  'test/e2e/bad-local-start.nightly-spec.ts': [
     ['port taken', 'a taken port'],
     ['home not writable', 'a home that the user may not write'],
     ['read-only root', 'that is read-only, as the root of many containers'],

@@ -7,7 +7,7 @@ import { freePort } from '#platform/embedded-postgres';
 import { LocalRun, tinyModel } from '#test/local-run';
 import { SmallDisk } from '#test/small-disk';
 
-/* Faults of a first start that need a running platform. Refused starts: test/e2e/bad-local-start.e2e-spec.ts. */
+/* Faults of a first start that need a running platform. Refused starts: test/e2e/bad-local-start.nightly-spec.ts. */
 
 const isRoot = process.getuid?.() === 0;
 

@@ -1,7 +1,6 @@
 import OpenAI from 'openai';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
-import { isFull } from '#test/extent';
 import { type Platform, startPlatform } from '#test/platform';
 import { isInstalled, proxyConfigurations, ReverseProxy } from '#test/reverse-proxies';
 import { stopConsistently } from '#test/stop-consistently';
@@ -32,8 +31,7 @@ function withReplicas(text: string): string {
     .replaceAll(/^\s*health_port 3003\n|(?<=check) port 3003/gm, '');
 }
 
-/* At the root of a host, test/deploy sees the same in seconds. */
-const chosen = proxyConfigurations.filter((proxy) => isInstalled(proxy) && (isFull || proxy.prefix !== ''));
+const chosen = proxyConfigurations.filter(isInstalled);
 
 describe.each(chosen.map((proxy) => [proxy.file, proxy] as const))(
   'behind deploy/proxies/%s',

@@ -5,7 +5,6 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { itInFull } from '#test/extent';
 import { MemoryGroup } from '#test/memory-group';
 import { mayMount, mayRun, SmallDisk } from '#test/small-disk';
 
@@ -168,7 +167,7 @@ describe.runIf(process.platform === 'linux')('npm start refuses', () => {
     const reason = /over 127\.0\.0\.1, which this machine does not have .*ip link set lo up/;
 
     // Starts a database first, which takes seconds.
-    itInFull('whose loopback interface is down', async () => {
+    it('whose loopback interface is down', async () => {
       expect(await refusal({ network: ':; ' })).toMatch(reason);
     });
 
