@@ -1,41 +1,7 @@
 import { LimitsConfig } from './limits.config.js';
-import {
-  BraveSearchKey,
-  ProvidersOfSearch,
-  Searchable,
-  SearchCache,
-  SearchPrices,
-  type SearchSettings,
-  searchSettingsOf,
-  SearchTimeout,
-  SearxngUrl,
-  SerperKey,
-  TavilyKey,
-} from './search.variables.js';
-import {
-  PayablePayments,
-  PaymentEvmAddress,
-  PaymentEvmAsset,
-  PaymentEvmAssetName,
-  PaymentEvmAssetVersion,
-  PaymentEvmNetwork,
-  PaymentMaxUsd,
-  PaymentMinUsd,
-  PaymentSolanaAddress,
-  PaymentSolanaAsset,
-  PaymentSolanaFeePayer,
-  PaymentSolanaNetwork,
-  type PaymentSettings,
-  paymentSettingsOf,
-} from './payment.variables.js';
-import {
-  ReachableChains,
-  RpcHedge,
-  RpcTimeout,
-  type RpcSettings,
-  rpcSettingsOf,
-  RpcUpstreams,
-} from './rpc.variables.js';
+import { WithSearch } from './search.variables.js';
+import { WithPaymentOffers } from './payment.variables.js';
+import { RpcHedge, WithRpcNodes } from './rpc.variables.js';
 import { SetTogether } from './set-together.js';
 import {
   StakeContractAddress,
@@ -62,7 +28,7 @@ import {
   walletSettingsOf,
 } from './wallet.variables.js';
 
-export class ApiConfig extends LimitsConfig {
+export class ApiConfig extends WithPaymentOffers(WithRpcNodes(WithSearch(LimitsConfig))) {
   @ApiHostVariable()
   host!: string;
 
@@ -275,48 +241,8 @@ export class ApiConfig extends LimitsConfig {
   })
   pageRobots!: boolean;
 
-  @ProvidersOfSearch()
-  searchProviders!: string[];
-
-  @SearxngUrl()
-  searxngUrl?: string;
-
-  @BraveSearchKey()
-  braveSearchKey?: string;
-
-  @TavilyKey()
-  tavilyKey?: string;
-
-  @SerperKey()
-  serperKey?: string;
-
-  @SearchPrices()
-  searchPrices!: string[];
-
-  @SearchTimeout()
-  searchTimeoutMs!: number;
-
-  @SearchCache()
-  searchCacheMs!: number;
-
-  @Searchable()
-  get search(): SearchSettings {
-    return searchSettingsOf(this);
-  }
-
-  @RpcUpstreams()
-  rpcUpstreams?: string;
-
-  @RpcTimeout()
-  rpcTimeoutMs!: number;
-
   @RpcHedge()
   rpcHedgeMs!: number;
-
-  @ReachableChains()
-  get rpc(): RpcSettings {
-    return rpcSettingsOf(this);
-  }
 
   @TextVariable('SLUICE_RPC_CREDIT_PRICE_USD', {
     about: 'USD per RPC credit.',
@@ -341,44 +267,6 @@ export class ApiConfig extends LimitsConfig {
     max: 1_000,
   })
   rpcConcurrent!: number;
-
-  @PaymentEvmAddress()
-  paymentEvmAddress?: string;
-
-  @PaymentEvmNetwork()
-  paymentEvmNetwork!: string;
-
-  @PaymentEvmAsset()
-  paymentEvmAsset!: string;
-
-  @PaymentEvmAssetName()
-  paymentEvmAssetName!: string;
-
-  @PaymentEvmAssetVersion()
-  paymentEvmAssetVersion!: string;
-
-  @PaymentSolanaAddress()
-  paymentSolanaAddress?: string;
-
-  @PaymentSolanaNetwork()
-  paymentSolanaNetwork!: string;
-
-  @PaymentSolanaAsset()
-  paymentSolanaAsset!: string;
-
-  @PaymentSolanaFeePayer()
-  paymentSolanaFeePayer?: string;
-
-  @PaymentMinUsd()
-  paymentMinUsd!: number;
-
-  @PaymentMaxUsd()
-  paymentMaxUsd!: number;
-
-  @PayablePayments()
-  get payments(): PaymentSettings {
-    return paymentSettingsOf(this);
-  }
 
   @WalletOrigins()
   walletOrigins!: string[];

@@ -1,18 +1,6 @@
 import { StorageConfig } from './base.config.js';
-import {
-  BraveSearchKey,
-  ProvidersOfSearch,
-  Searchable,
-  SearchCache,
-  SearchPrices,
-  type SearchSettings,
-  searchSettingsOf,
-  SearchTimeout,
-  SearxngUrl,
-  SerperKey,
-  TavilyKey,
-} from './search.variables.js';
-import { ReachableChains, RpcTimeout, type RpcSettings, rpcSettingsOf, RpcUpstreams } from './rpc.variables.js';
+import { WithSearch } from './search.variables.js';
+import { WithRpcNodes } from './rpc.variables.js';
 import { parseProviderLibraries, type ProviderLibrarySetting } from './provider-libraries.js';
 import {
   AllowSoftwareGpuVariable,
@@ -29,7 +17,7 @@ import { BooleanVariable, TextVariable } from './variable.js';
 const poolList =
   /^[a-z0-9][a-z0-9._-]{0,62}=[^\s:,;=]+(,[^\s:,;=]+)*(;[a-z0-9][a-z0-9._-]{0,62}=[^\s:,;=]+(,[^\s:,;=]+)*)*$/;
 
-export class CliConfig extends StorageConfig {
+export class CliConfig extends WithRpcNodes(WithSearch(StorageConfig)) {
   @OptionalDatabaseUrlVariable()
   databaseUrl?: string;
 
@@ -93,46 +81,6 @@ export class CliConfig extends StorageConfig {
 
   get providerLibraries(): ProviderLibrarySetting[] {
     return parseProviderLibraries(this.providerLibraryTexts);
-  }
-
-  @ProvidersOfSearch()
-  searchProviders!: string[];
-
-  @SearxngUrl()
-  searxngUrl?: string;
-
-  @BraveSearchKey()
-  braveSearchKey?: string;
-
-  @TavilyKey()
-  tavilyKey?: string;
-
-  @SerperKey()
-  serperKey?: string;
-
-  @SearchPrices()
-  searchPrices!: string[];
-
-  @SearchTimeout()
-  searchTimeoutMs!: number;
-
-  @SearchCache()
-  searchCacheMs!: number;
-
-  @Searchable()
-  get search(): SearchSettings {
-    return searchSettingsOf(this);
-  }
-
-  @RpcUpstreams()
-  rpcUpstreams?: string;
-
-  @RpcTimeout()
-  rpcTimeoutMs!: number;
-
-  @ReachableChains()
-  get rpc(): RpcSettings {
-    return rpcSettingsOf(this);
   }
 
   @TextVariable('SLUICE_SECRET_KEY', {

@@ -1,27 +1,6 @@
 import { join, resolve } from 'node:path';
 import { DatabaseConfig } from './base.config.js';
-import {
-  ExecutablePayments,
-  PaymentEvmAddress,
-  PaymentEvmAsset,
-  PaymentEvmAssetName,
-  PaymentEvmAssetVersion,
-  PaymentEvmConfirmations,
-  PaymentEvmFeePayerKey,
-  PaymentEvmNetwork,
-  PaymentEvmRpcUrl,
-  PaymentFacilitatorToken,
-  PaymentFacilitatorUrl,
-  PaymentSolanaAddress,
-  PaymentSolanaAsset,
-  PaymentSolanaCommitment,
-  PaymentSolanaFeePayer,
-  PaymentSolanaFeePayerKey,
-  PaymentSolanaNetwork,
-  PaymentSolanaRpcUrl,
-  type PaymentExecutionSettings,
-  paymentExecutionOf,
-} from './payment.variables.js';
+import { WithPaymentExecution } from './payment.variables.js';
 import { SetTogether } from './set-together.js';
 import {
   StakeContractAddress,
@@ -35,7 +14,7 @@ import { BooleanVariable, IntegerVariable, PortVariable, TextVariable } from './
 
 const oneDayMs = 86_400_000;
 
-export class OpsConfig extends DatabaseConfig {
+export class OpsConfig extends WithPaymentExecution(DatabaseConfig) {
   @TextVariable('SLUICE_OPS_HOST', {
     about: 'Address of the health and metrics server.',
     default: '127.0.0.1',
@@ -125,61 +104,5 @@ export class OpsConfig extends DatabaseConfig {
   @SetTogether({ SLUICE_STAKE_RPC_URL: 'stakeRpcUrl', SLUICE_STAKE_CONTRACT: 'stakeContractAddress' })
   get stakeSettings(): StakeSettings | null {
     return stakeSettingsOf(this);
-  }
-
-  @PaymentEvmAddress()
-  paymentEvmAddress?: string;
-
-  @PaymentEvmNetwork()
-  paymentEvmNetwork!: string;
-
-  @PaymentEvmAsset()
-  paymentEvmAsset!: string;
-
-  @PaymentEvmAssetName()
-  paymentEvmAssetName!: string;
-
-  @PaymentEvmAssetVersion()
-  paymentEvmAssetVersion!: string;
-
-  @PaymentSolanaAddress()
-  paymentSolanaAddress?: string;
-
-  @PaymentSolanaNetwork()
-  paymentSolanaNetwork!: string;
-
-  @PaymentSolanaAsset()
-  paymentSolanaAsset!: string;
-
-  @PaymentSolanaFeePayer()
-  paymentSolanaFeePayer?: string;
-
-  @PaymentEvmRpcUrl()
-  paymentEvmRpcUrl?: string;
-
-  @PaymentEvmFeePayerKey()
-  paymentEvmFeePayerKey?: string;
-
-  @PaymentEvmConfirmations()
-  paymentEvmConfirmations!: number;
-
-  @PaymentSolanaRpcUrl()
-  paymentSolanaRpcUrl?: string;
-
-  @PaymentSolanaFeePayerKey()
-  paymentSolanaFeePayerKey?: string;
-
-  @PaymentSolanaCommitment()
-  paymentSolanaCommitment!: 'confirmed' | 'finalized';
-
-  @PaymentFacilitatorUrl()
-  paymentFacilitatorUrl?: string;
-
-  @PaymentFacilitatorToken()
-  paymentFacilitatorToken?: string;
-
-  @ExecutablePayments()
-  get paymentExecution(): PaymentExecutionSettings {
-    return paymentExecutionOf(this);
   }
 }

@@ -4,7 +4,7 @@ import {
   type ValidationArguments,
   type ValidatorConstraintInterface,
 } from '../validation/index.js';
-import { ChoiceVariable, IntegerVariable, TextVariable } from './variable.js';
+import { ChoiceVariable, type ConfigClass, IntegerVariable, TextVariable } from './variable.js';
 
 /* Variables of top-ups (docs/guides/wallets.md). The api offers and parses payments; ops verifies and settles them. */
 
@@ -87,150 +87,6 @@ const evmAddress = { pattern: /^0x[0-9a-fA-F]{40}$/, expected: '0x and 40 hex di
 const solanaAddress = { pattern: /^[1-9A-HJ-NP-Za-km-z]{32,44}$/, expected: '32 to 44 base58 characters' };
 const httpUrl = { pattern: /^https?:\/\/.+/, expected: 'an http or https URL' };
 
-export const PaymentEvmAddress = (): PropertyDecorator =>
-  TextVariable('SLUICE_PAYMENT_EVM_ADDRESS', {
-    about: 'Address for USDC of EVM top-ups (docs/guides/wallets.md), used for nothing else.',
-    optional: true,
-    ...evmAddress,
-  });
-
-export const PaymentEvmNetwork = (): PropertyDecorator =>
-  TextVariable('SLUICE_PAYMENT_EVM_NETWORK', {
-    about: 'Chain of EVM top-ups, in CAIP-2; default: Base.',
-    default: 'eip155:8453',
-    pattern: /^eip155:[1-9]\d{0,14}$/,
-    expected: 'eip155: and a chain id',
-  });
-
-export const PaymentEvmAsset = (): PropertyDecorator =>
-  TextVariable('SLUICE_PAYMENT_EVM_ASSET', {
-    about: 'Token contract of EVM top-ups, with EIP-3009 and six decimals; default: USDC on Base.',
-    default: '0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913',
-    ...evmAddress,
-  });
-
-export const PaymentEvmAssetName = (): PropertyDecorator =>
-  TextVariable('SLUICE_PAYMENT_EVM_ASSET_NAME', {
-    about: 'EIP-712 name of that token; ops compares it with the contract at start.',
-    default: 'USD Coin',
-    pattern: /^[ -~]{1,64}$/,
-    expected: '1 to 64 ASCII characters',
-  });
-
-export const PaymentEvmAssetVersion = (): PropertyDecorator =>
-  TextVariable('SLUICE_PAYMENT_EVM_ASSET_VERSION', {
-    about: 'EIP-712 version of that token.',
-    default: '2',
-    pattern: /^[ -~]{1,16}$/,
-    expected: '1 to 16 ASCII characters',
-  });
-
-export const PaymentSolanaAddress = (): PropertyDecorator =>
-  TextVariable('SLUICE_PAYMENT_SOLANA_ADDRESS', {
-    about: 'Wallet for USDC of Solana top-ups, with an existing token account, used for nothing else.',
-    optional: true,
-    ...solanaAddress,
-  });
-
-export const PaymentSolanaNetwork = (): PropertyDecorator =>
-  TextVariable('SLUICE_PAYMENT_SOLANA_NETWORK', {
-    about: 'Solana cluster of top-ups, in CAIP-2; default: mainnet.',
-    default: 'solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp',
-    pattern: /^solana:[1-9A-HJ-NP-Za-km-z]{32}$/,
-    expected: 'solana: and the first 32 characters of the genesis hash',
-  });
-
-export const PaymentSolanaAsset = (): PropertyDecorator =>
-  TextVariable('SLUICE_PAYMENT_SOLANA_ASSET', {
-    about: 'Mint of Solana top-ups, with six decimals; default: USDC.',
-    default: 'EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v',
-    ...solanaAddress,
-  });
-
-export const PaymentSolanaFeePayer = (): PropertyDecorator =>
-  TextVariable('SLUICE_PAYMENT_SOLANA_FEE_PAYER', {
-    about:
-      'Wallet that pays the fees of Solana top-ups: that of SLUICE_PAYMENT_SOLANA_FEE_PAYER_KEY, or of the facilitator.',
-    optional: true,
-    ...solanaAddress,
-  });
-
-export const PaymentMinUsd = (): PropertyDecorator =>
-  IntegerVariable('SLUICE_PAYMENT_MIN_USD', { about: 'Smallest top-up, in USD.', default: 5, min: 1, max: 10_000 });
-
-export const PaymentMaxUsd = (): PropertyDecorator =>
-  IntegerVariable('SLUICE_PAYMENT_MAX_USD', {
-    about: 'Largest top-up, in USD.',
-    default: 10_000,
-    min: 1,
-    max: 1_000_000,
-  });
-
-export const PaymentEvmRpcUrl = (): PropertyDecorator =>
-  TextVariable('SLUICE_PAYMENT_EVM_RPC_URL', {
-    about: 'Node that tells what became of EVM payments.',
-    optional: true,
-    ...httpUrl,
-    secret: true,
-  });
-
-export const PaymentSolanaRpcUrl = (): PropertyDecorator =>
-  TextVariable('SLUICE_PAYMENT_SOLANA_RPC_URL', {
-    about: 'Node that tells what became of Solana payments.',
-    optional: true,
-    ...httpUrl,
-    secret: true,
-  });
-
-export const PaymentEvmFeePayerKey = (): PropertyDecorator =>
-  TextVariable('SLUICE_PAYMENT_EVM_FEE_PAYER_KEY', {
-    about: 'Private key of the wallet that sends EVM top-ups and pays their gas, instead of the facilitator.',
-    optional: true,
-    pattern: /^(0x)?[0-9a-fA-F]{64}$/,
-    expected: '64 hex digits',
-    secret: true,
-  });
-
-export const PaymentSolanaFeePayerKey = (): PropertyDecorator =>
-  TextVariable('SLUICE_PAYMENT_SOLANA_FEE_PAYER_KEY', {
-    about: 'Private key of the wallet that sends Solana top-ups and pays their fees, instead of the facilitator.',
-    optional: true,
-    pattern: /^[1-9A-HJ-NP-Za-km-z]{80,90}$/,
-    expected: 'the 64 bytes of a key pair in base58',
-    secret: true,
-  });
-
-export const PaymentEvmConfirmations = (): PropertyDecorator =>
-  IntegerVariable('SLUICE_PAYMENT_EVM_CONFIRMATIONS', {
-    about: 'Blocks that an EVM top-up must be deep before it is credited.',
-    default: 1,
-    min: 1,
-    max: 1_000,
-  });
-
-export const PaymentSolanaCommitment = (): PropertyDecorator =>
-  ChoiceVariable('SLUICE_PAYMENT_SOLANA_COMMITMENT', {
-    about: 'Commitment that a Solana top-up must have before it is credited.',
-    default: 'confirmed',
-    choices: ['confirmed', 'finalized'],
-  });
-
-export const PaymentFacilitatorUrl = (): PropertyDecorator =>
-  TextVariable('SLUICE_PAYMENT_FACILITATOR_URL', {
-    about: 'Facilitator (x402, version 2) for networks without a fee payer key.',
-    optional: true,
-    ...httpUrl,
-  });
-
-export const PaymentFacilitatorToken = (): PropertyDecorator =>
-  TextVariable('SLUICE_PAYMENT_FACILITATOR_TOKEN', {
-    about: 'Bearer token for that facilitator.',
-    optional: true,
-    pattern: /^[!-~]{1,4096}$/,
-    expected: 'ASCII characters without spaces',
-    secret: true,
-  });
-
 function problemOfTerms(variables: PaymentVariables): string | null {
   const { paymentSolanaAddress, paymentSolanaFeePayer } = variables;
   if ((paymentSolanaAddress === undefined) !== (paymentSolanaFeePayer === undefined)) {
@@ -300,9 +156,6 @@ class AreExecutable implements ValidatorConstraintInterface {
   }
 }
 
-export const PayablePayments = (): PropertyDecorator => Validate(ArePayable);
-export const ExecutablePayments = (): PropertyDecorator => Validate(AreExecutable);
-
 function networksOf(variables: PaymentVariables): PaymentNetworkSettings[] {
   const { paymentEvmAddress, paymentSolanaAddress, paymentSolanaFeePayer } = variables;
   const networks: PaymentNetworkSettings[] = [];
@@ -347,4 +200,176 @@ export function paymentExecutionOf(variables: PaymentExecutionVariables): Paymen
     };
   });
   return { networks, facilitator: url === undefined ? null : { url, token } };
+}
+
+/** Adds the networks and tokens of top-ups. */
+function WithPaymentTerms<Base extends ConfigClass>(base: Base) {
+  class WithPaymentTerms extends base {
+    @TextVariable('SLUICE_PAYMENT_EVM_ADDRESS', {
+      about: 'Address for USDC of EVM top-ups (docs/guides/wallets.md), used for nothing else.',
+      optional: true,
+      ...evmAddress,
+    })
+    paymentEvmAddress?: string;
+
+    @TextVariable('SLUICE_PAYMENT_EVM_NETWORK', {
+      about: 'Chain of EVM top-ups, in CAIP-2; default: Base.',
+      default: 'eip155:8453',
+      pattern: /^eip155:[1-9]\d{0,14}$/,
+      expected: 'eip155: and a chain id',
+    })
+    paymentEvmNetwork!: string;
+
+    @TextVariable('SLUICE_PAYMENT_EVM_ASSET', {
+      about: 'Token contract of EVM top-ups, with EIP-3009 and six decimals; default: USDC on Base.',
+      default: '0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913',
+      ...evmAddress,
+    })
+    paymentEvmAsset!: string;
+
+    @TextVariable('SLUICE_PAYMENT_EVM_ASSET_NAME', {
+      about: 'EIP-712 name of that token; ops compares it with the contract at start.',
+      default: 'USD Coin',
+      pattern: /^[ -~]{1,64}$/,
+      expected: '1 to 64 ASCII characters',
+    })
+    paymentEvmAssetName!: string;
+
+    @TextVariable('SLUICE_PAYMENT_EVM_ASSET_VERSION', {
+      about: 'EIP-712 version of that token.',
+      default: '2',
+      pattern: /^[ -~]{1,16}$/,
+      expected: '1 to 16 ASCII characters',
+    })
+    paymentEvmAssetVersion!: string;
+
+    @TextVariable('SLUICE_PAYMENT_SOLANA_ADDRESS', {
+      about: 'Wallet for USDC of Solana top-ups, with an existing token account, used for nothing else.',
+      optional: true,
+      ...solanaAddress,
+    })
+    paymentSolanaAddress?: string;
+
+    @TextVariable('SLUICE_PAYMENT_SOLANA_NETWORK', {
+      about: 'Solana cluster of top-ups, in CAIP-2; default: mainnet.',
+      default: 'solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp',
+      pattern: /^solana:[1-9A-HJ-NP-Za-km-z]{32}$/,
+      expected: 'solana: and the first 32 characters of the genesis hash',
+    })
+    paymentSolanaNetwork!: string;
+
+    @TextVariable('SLUICE_PAYMENT_SOLANA_ASSET', {
+      about: 'Mint of Solana top-ups, with six decimals; default: USDC.',
+      default: 'EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v',
+      ...solanaAddress,
+    })
+    paymentSolanaAsset!: string;
+
+    @TextVariable('SLUICE_PAYMENT_SOLANA_FEE_PAYER', {
+      about:
+        'Wallet that pays the fees of Solana top-ups: that of SLUICE_PAYMENT_SOLANA_FEE_PAYER_KEY, or of the facilitator.',
+      optional: true,
+      ...solanaAddress,
+    })
+    paymentSolanaFeePayer?: string;
+  }
+  return WithPaymentTerms;
+}
+
+/** Adds what the api offers. */
+export function WithPaymentOffers<Base extends ConfigClass>(base: Base) {
+  class WithPaymentOffers extends WithPaymentTerms(base) {
+    @IntegerVariable('SLUICE_PAYMENT_MIN_USD', { about: 'Smallest top-up, in USD.', default: 5, min: 1, max: 10_000 })
+    paymentMinUsd!: number;
+
+    @IntegerVariable('SLUICE_PAYMENT_MAX_USD', {
+      about: 'Largest top-up, in USD.',
+      default: 10_000,
+      min: 1,
+      max: 1_000_000,
+    })
+    paymentMaxUsd!: number;
+
+    @Validate(ArePayable)
+    get payments(): PaymentSettings {
+      return paymentSettingsOf(this);
+    }
+  }
+  return WithPaymentOffers;
+}
+
+/** Adds how ops verifies and settles. */
+export function WithPaymentExecution<Base extends ConfigClass>(base: Base) {
+  class WithPaymentExecution extends WithPaymentTerms(base) {
+    @TextVariable('SLUICE_PAYMENT_EVM_RPC_URL', {
+      about: 'Node that tells what became of EVM payments.',
+      optional: true,
+      ...httpUrl,
+      secret: true,
+    })
+    paymentEvmRpcUrl?: string;
+
+    @TextVariable('SLUICE_PAYMENT_EVM_FEE_PAYER_KEY', {
+      about: 'Private key of the wallet that sends EVM top-ups and pays their gas, instead of the facilitator.',
+      optional: true,
+      pattern: /^(0x)?[0-9a-fA-F]{64}$/,
+      expected: '64 hex digits',
+      secret: true,
+    })
+    paymentEvmFeePayerKey?: string;
+
+    @IntegerVariable('SLUICE_PAYMENT_EVM_CONFIRMATIONS', {
+      about: 'Blocks that an EVM top-up must be deep before it is credited.',
+      default: 1,
+      min: 1,
+      max: 1_000,
+    })
+    paymentEvmConfirmations!: number;
+
+    @TextVariable('SLUICE_PAYMENT_SOLANA_RPC_URL', {
+      about: 'Node that tells what became of Solana payments.',
+      optional: true,
+      ...httpUrl,
+      secret: true,
+    })
+    paymentSolanaRpcUrl?: string;
+
+    @TextVariable('SLUICE_PAYMENT_SOLANA_FEE_PAYER_KEY', {
+      about: 'Private key of the wallet that sends Solana top-ups and pays their fees, instead of the facilitator.',
+      optional: true,
+      pattern: /^[1-9A-HJ-NP-Za-km-z]{80,90}$/,
+      expected: 'the 64 bytes of a key pair in base58',
+      secret: true,
+    })
+    paymentSolanaFeePayerKey?: string;
+
+    @ChoiceVariable('SLUICE_PAYMENT_SOLANA_COMMITMENT', {
+      about: 'Commitment that a Solana top-up must have before it is credited.',
+      default: 'confirmed',
+      choices: ['confirmed', 'finalized'],
+    })
+    paymentSolanaCommitment!: 'confirmed' | 'finalized';
+
+    @TextVariable('SLUICE_PAYMENT_FACILITATOR_URL', {
+      about: 'Facilitator (x402, version 2) for networks without a fee payer key.',
+      optional: true,
+      ...httpUrl,
+    })
+    paymentFacilitatorUrl?: string;
+
+    @TextVariable('SLUICE_PAYMENT_FACILITATOR_TOKEN', {
+      about: 'Bearer token for that facilitator.',
+      optional: true,
+      pattern: /^[!-~]{1,4096}$/,
+      expected: 'ASCII characters without spaces',
+      secret: true,
+    })
+    paymentFacilitatorToken?: string;
+
+    @Validate(AreExecutable)
+    get paymentExecution(): PaymentExecutionSettings {
+      return paymentExecutionOf(this);
+    }
+  }
+  return WithPaymentExecution;
 }

@@ -4,7 +4,7 @@ import {
   type ValidationArguments,
   type ValidatorConstraintInterface,
 } from '../validation/index.js';
-import { IntegerVariable, TextVariable } from './variable.js';
+import { type ConfigClass, IntegerVariable, TextVariable } from './variable.js';
 
 /* Variables of the crypto RPC proxy, which the api and the command line read. */
 
@@ -62,24 +62,6 @@ export interface RpcVariables {
   rpcHedgeMs?: number;
 }
 
-export const RpcUpstreams = (): PropertyDecorator =>
-  TextVariable('SLUICE_RPC_UPSTREAMS', {
-    about:
-      'Nodes of crypto RPC (docs/guides/crypto-rpc.md) in their order, such as `base-mainnet=https://node.example.org/key`; ' +
-      '`#archive` behind a URL marks a node with old states.',
-    optional: true,
-    secret: true,
-    expected: 'a URL by network, separated by spaces or line breaks',
-  });
-
-export const RpcTimeout = (): PropertyDecorator =>
-  IntegerVariable('SLUICE_RPC_TIMEOUT_MS', {
-    about: 'Time a node may take for a request; then a read asks the next one.',
-    default: 15_000,
-    min: 100,
-    max: 20_000,
-  });
-
 export const RpcHedge = (): PropertyDecorator =>
   IntegerVariable('SLUICE_RPC_HEDGE_MS', {
     about: 'Time after which an RPC read is asked of a second node, too; the first answer counts. 0: never.',
@@ -99,8 +81,6 @@ class AreUpstreams implements ValidatorConstraintInterface {
     return problemOf(object as RpcVariables) ?? '';
   }
 }
-
-export const ReachableChains = (): PropertyDecorator => Validate(AreUpstreams);
 
 function entriesOf({ rpcUpstreams }: RpcVariables): string[] {
   return rpcUpstreams?.split(/\s+/).filter(Boolean) ?? [];
@@ -131,4 +111,33 @@ export function rpcSettingsOf(variables: RpcVariables): RpcSettings {
     return [{ network, url, isArchive: mark === 'archive' }];
   });
   return { upstreams, timeoutMs: variables.rpcTimeoutMs, hedgeMs: variables.rpcHedgeMs ?? 0 };
+}
+
+/** Adds the nodes of crypto RPC. */
+export function WithRpcNodes<Base extends ConfigClass>(base: Base) {
+  class WithRpcNodes extends base {
+    @TextVariable('SLUICE_RPC_UPSTREAMS', {
+      about:
+        'Nodes of crypto RPC (docs/guides/crypto-rpc.md) in their order, such as `base-mainnet=https://node.example.org/key`; ' +
+        '`#archive` behind a URL marks a node with old states.',
+      optional: true,
+      secret: true,
+      expected: 'a URL by network, separated by spaces or line breaks',
+    })
+    rpcUpstreams?: string;
+
+    @IntegerVariable('SLUICE_RPC_TIMEOUT_MS', {
+      about: 'Time a node may take for a request; then a read asks the next one.',
+      default: 15_000,
+      min: 100,
+      max: 20_000,
+    })
+    rpcTimeoutMs!: number;
+
+    @Validate(AreUpstreams)
+    get rpc(): RpcSettings {
+      return rpcSettingsOf(this);
+    }
+  }
+  return WithRpcNodes;
 }

@@ -4,7 +4,7 @@ import {
   type ValidationArguments,
   type ValidatorConstraintInterface,
 } from '../validation/index.js';
-import { IntegerVariable, ListVariable, TextVariable } from './variable.js';
+import { type ConfigClass, IntegerVariable, ListVariable, TextVariable } from './variable.js';
 
 /* Variables of web search, which the api and the command line read. */
 
@@ -40,50 +40,8 @@ export interface SearchVariables {
   searchCacheMs: number;
 }
 
-export const ProvidersOfSearch = (): PropertyDecorator =>
-  ListVariable('SLUICE_SEARCH_PROVIDERS', {
-    about: 'Web search providers in their order; without any, search is off.',
-    choices: searchProviderNames,
-    default: '',
-  });
-
-export const SearxngUrl = (): PropertyDecorator =>
-  TextVariable('SLUICE_SEARXNG_URL', {
-    about: 'SearXNG server; its `search.formats` must include `json`.',
-    optional: true,
-    pattern: /^https?:\/\/[^?#]+$/,
-    expected: 'an http or https URL such as http://searxng:8080',
-  });
-
 const keyOf = (variable: string, provider: SearchProviderName): PropertyDecorator =>
   TextVariable(variable, { about: `API key of the search provider \`${provider}\`.`, optional: true, secret: true });
-
-export const BraveSearchKey = (): PropertyDecorator => keyOf(needs.brave.variable, 'brave');
-export const TavilyKey = (): PropertyDecorator => keyOf(needs.tavily.variable, 'tavily');
-export const SerperKey = (): PropertyDecorator => keyOf(needs.serper.variable, 'serper');
-
-export const SearchPrices = (): PropertyDecorator =>
-  ListVariable('SLUICE_SEARCH_PRICES', {
-    about: 'USD per search, by provider; default: 0.01 each.',
-    default: '',
-    expected: `a price by provider (${searchProviderNames.join(', ')}) such as brave=0.01, separated by commas`,
-  });
-
-export const SearchTimeout = (): PropertyDecorator =>
-  IntegerVariable('SLUICE_SEARCH_TIMEOUT_MS', {
-    about: 'Time a search provider may take before the next one is asked.',
-    default: 8_000,
-    min: 100,
-    max: 60_000,
-  });
-
-export const SearchCache = (): PropertyDecorator =>
-  IntegerVariable('SLUICE_SEARCH_CACHE_MS', {
-    about: 'Time that search results are stored, encrypted, for the same account; 0: not.',
-    default: 600_000,
-    min: 0,
-    max: 604_800_000,
-  });
 
 const pricePattern = /^([a-z]+)=(\d{1,4}(?:\.\d{1,9})?)$/;
 
@@ -98,8 +56,6 @@ class IsSearchable implements ValidatorConstraintInterface {
     return problemOf(object as SearchVariables) ?? '';
   }
 }
-
-export const Searchable = (): PropertyDecorator => Validate(IsSearchable);
 
 function problemOf(variables: SearchVariables): string | null {
   const { searchProviders, searchPrices } = variables;
@@ -129,4 +85,62 @@ export function searchSettingsOf(variables: SearchVariables): SearchSettings {
     priceUsd: Number(prices.get(name) ?? defaultPriceUsd),
   }));
   return { providers, timeoutMs, cacheMs };
+}
+
+/** Adds the variables of web search. */
+export function WithSearch<Base extends ConfigClass>(base: Base) {
+  class WithSearch extends base {
+    @ListVariable('SLUICE_SEARCH_PROVIDERS', {
+      about: 'Web search providers in their order; without any, search is off.',
+      choices: searchProviderNames,
+      default: '',
+    })
+    searchProviders!: string[];
+
+    @TextVariable('SLUICE_SEARXNG_URL', {
+      about: 'SearXNG server; its `search.formats` must include `json`.',
+      optional: true,
+      pattern: /^https?:\/\/[^?#]+$/,
+      expected: 'an http or https URL such as http://searxng:8080',
+    })
+    searxngUrl?: string;
+
+    @keyOf(needs.brave.variable, 'brave')
+    braveSearchKey?: string;
+
+    @keyOf(needs.tavily.variable, 'tavily')
+    tavilyKey?: string;
+
+    @keyOf(needs.serper.variable, 'serper')
+    serperKey?: string;
+
+    @ListVariable('SLUICE_SEARCH_PRICES', {
+      about: 'USD per search, by provider; default: 0.01 each.',
+      default: '',
+      expected: `a price by provider (${searchProviderNames.join(', ')}) such as brave=0.01, separated by commas`,
+    })
+    searchPrices!: string[];
+
+    @IntegerVariable('SLUICE_SEARCH_TIMEOUT_MS', {
+      about: 'Time a search provider may take before the next one is asked.',
+      default: 8_000,
+      min: 100,
+      max: 60_000,
+    })
+    searchTimeoutMs!: number;
+
+    @IntegerVariable('SLUICE_SEARCH_CACHE_MS', {
+      about: 'Time that search results are stored, encrypted, for the same account; 0: not.',
+      default: 600_000,
+      min: 0,
+      max: 604_800_000,
+    })
+    searchCacheMs!: number;
+
+    @Validate(IsSearchable)
+    get search(): SearchSettings {
+      return searchSettingsOf(this);
+    }
+  }
+  return WithSearch;
 }

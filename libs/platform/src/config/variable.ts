@@ -43,6 +43,10 @@ interface ChoiceOptions extends CommonOptions<string> {
   choices: readonly string[];
 }
 
+/** A config class that another may extend by variables of its own. */
+// oxlint-disable-next-line typescript/no-explicit-any -- TypeScript lets a mixin extend no other constructor
+export type ConfigClass = new (...args: any[]) => object;
+
 const descriptions = new Map<object, VariableDescription[]>();
 
 /** Returns the variables of a config class, inherited ones first. */
