@@ -272,14 +272,14 @@ export class ResponsesWebSearchCallItem {
 
 export class ResponsesItemReference {
   @TypeField('item_reference', 'item') type!: 'item_reference';
-  @TextField({ required: true, description: 'Id of an item; refused, because no item is kept.' }) id!: string;
+  @TextField({ required: true, description: 'Id of an item that a stored response wrote.' }) id!: string;
 }
 
 /** A reference without its type. */
 export class ResponsesPlainReference {
   declare type?: undefined;
 
-  @TextField({ required: true, description: 'Id of an item; refused, because no item is kept.' }) id!: string;
+  @TextField({ required: true, description: 'Id of an item that a stored response wrote.' }) id!: string;
 }
 
 const itemClasses = {
