@@ -36,26 +36,26 @@ export class ApiConfig extends WithPaymentOffers(WithRpcNodes(WithSearch(LimitsC
   port!: number;
 
   @TextVariable('SLUICE_API_HEALTH_HOST', {
-    about: 'Address of the health and metrics server of the api.',
+    about: 'Address of its health and metrics server.',
     default: '127.0.0.1',
     expected: 'a host name or address',
   })
   healthHost!: string;
 
   @PortVariable('SLUICE_API_HEALTH_PORT', {
-    about: 'Port of the health and metrics server of the api; 0 takes a free one.',
+    about: 'Port of its health and metrics server; 0: a free one.',
     default: 3003,
   })
   healthPort!: number;
 
   @BooleanVariable('SLUICE_API_PUBLIC_HEALTH', {
-    about: 'Whether `PORT` shows `/health` and `/metrics` too, to everybody who reaches it.',
+    about: 'Whether `PORT` shows `/health` and `/metrics` too.',
     default: false,
   })
   publicHealth!: boolean;
 
   @ChoiceVariable('SLUICE_ACCESS_LOG', {
-    about: 'Whether the api logs one line per request at level `info`.',
+    about: 'Logs one line per request at level `info`.',
     default: 'on',
     choices: ['on', 'off'],
   })
@@ -70,8 +70,7 @@ export class ApiConfig extends WithPaymentOffers(WithRpcNodes(WithSearch(LimitsC
   queueLimit!: number;
 
   @IntegerVariable('SLUICE_MODEL_WAIT_MS', {
-    about:
-      'Time a new request waits for a model that is being loaded or whose last worker is being replaced; then 503.',
+    about: 'Time a request waits for a model that loads or whose last worker is being replaced; then 503.',
     default: 30_000,
     min: 0,
     max: 600_000,
@@ -79,7 +78,7 @@ export class ApiConfig extends WithPaymentOffers(WithRpcNodes(WithSearch(LimitsC
   modelWaitMs!: number;
 
   @IntegerVariable('SLUICE_MAX_WAIT_MS', {
-    about: 'Expected wait beyond which a request whose client waits gets 503; at most half of its deadline.',
+    about: 'Expected wait beyond which a waiting client gets 503; at most half of the deadline.',
     default: 300_000,
     min: 1_000,
     max: 7_200_000,
@@ -110,7 +109,7 @@ export class ApiConfig extends WithPaymentOffers(WithRpcNodes(WithSearch(LimitsC
   chatDeadlineMs!: number;
 
   @IntegerVariable('SLUICE_ADAPTER_CACHE_MB', {
-    about: 'Memory for texts of input adapters, in MB; each stays for an hour, for its account.',
+    about: 'Memory for texts of input adapters, in MB.',
     default: 16,
     min: 0,
     max: 4_096,
@@ -118,7 +117,7 @@ export class ApiConfig extends WithPaymentOffers(WithRpcNodes(WithSearch(LimitsC
   adapterCacheMb!: number;
 
   @IntegerVariable('SLUICE_CHAT_WEB_MS', {
-    about: 'Time a chat waits for a web search or for pages; then it is answered without.',
+    about: 'Time a chat waits for web search or pages; then it goes on without.',
     default: 15_000,
     min: 100,
     max: 120_000,
@@ -126,7 +125,7 @@ export class ApiConfig extends WithPaymentOffers(WithRpcNodes(WithSearch(LimitsC
   chatWebMs!: number;
 
   @IntegerVariable('SLUICE_CHAT_WEB_TOKENS', {
-    about: 'Approximate tokens of web sources in the prompt of a chat; at most about half of its context.',
+    about: 'Tokens of web sources in a prompt, about; at most half of its context.',
     default: 4_000,
     min: 100,
     max: 1_000_000,
@@ -134,7 +133,7 @@ export class ApiConfig extends WithPaymentOffers(WithRpcNodes(WithSearch(LimitsC
   chatWebTokens!: number;
 
   @IntegerVariable('SLUICE_MEDIA_DEADLINE_MS', {
-    about: 'Time an async audio or video job may take; then it fails, free of charge.',
+    about: 'Time an async audio or video job may take; then it fails, free.',
     default: 7_200_000,
     min: 1_000,
     max: 43_200_000,
@@ -158,7 +157,7 @@ export class ApiConfig extends WithPaymentOffers(WithRpcNodes(WithSearch(LimitsC
   keepAliveMs!: number;
 
   @IntegerVariable('SLUICE_STALLED_MS', {
-    about: 'Time a client may read nothing from a stream; then its job is cancelled.',
+    about: 'Time a client may read nothing of a stream; then its job is cancelled.',
     default: 60_000,
     min: 100,
     max: 3_600_000,
@@ -167,7 +166,7 @@ export class ApiConfig extends WithPaymentOffers(WithRpcNodes(WithSearch(LimitsC
 
   @IntegerVariable('SLUICE_BODY_MEMORY_MB', {
     about:
-      'Bodies of requests that the api may hold, in MB; beyond it, 503. A key may hold half, an address three quarters; beyond that, 429.',
+      'Request bodies that the api may hold, in MB; beyond it, 503. Beyond half by one key, or three quarters by one address, 429.',
     default: 192,
     min: 160,
     max: 65_536,
@@ -181,8 +180,7 @@ export class ApiConfig extends WithPaymentOffers(WithRpcNodes(WithSearch(LimitsC
   corsOrigins!: string[];
 
   @TextVariable('SLUICE_REGION_HEADER', {
-    about:
-      'Header in which a proxy sends the caller’s two-letter country, for `regionRestrictions`; without it, none is refused.',
+    about: 'Header with the caller’s two-letter country, for `regionRestrictions`; without it, none is refused.',
     optional: true,
     pattern: /^[A-Za-z0-9-]{1,64}$/,
     expected: 'the name of a header: letters, digits and -',
@@ -190,14 +188,13 @@ export class ApiConfig extends WithPaymentOffers(WithRpcNodes(WithSearch(LimitsC
   regionHeader?: string;
 
   @BooleanVariable('SLUICE_BETA_MODELS', {
-    about: 'Whether every account may use models in closed beta; `npm start` sets it to true.',
+    about: 'Whether every account may use beta models; `npm start`: true.',
     default: false,
   })
   betaModels!: boolean;
 
   @ListVariable('SLUICE_COMPATIBLE_NAMES', {
-    about:
-      'Names that mean the default model of a kind, such as `my-chat=text` or `my-*=text`; `hosted`: the default names of common clients.',
+    about: 'Names of the default model of a kind, such as `my-*=text`; `hosted`: those of common clients.',
     default: 'hosted',
     expected: '`hosted`, `none`, or names with a kind, separated by commas',
   })
@@ -205,14 +202,14 @@ export class ApiConfig extends WithPaymentOffers(WithRpcNodes(WithSearch(LimitsC
 
   @TextVariable('SLUICE_SYSTEM_PROMPT_FILE', {
     about:
-      'System prompt of models that follow instructions, read again when it changes; an empty file: none. Default: `models/system-prompt.txt`.',
+      'System prompt of models that follow instructions; an empty file: none. Default: `models/system-prompt.txt`.',
     optional: true,
     expected: 'a path',
   })
   systemPromptFile?: string;
 
   @TextVariable('SLUICE_CONTENT_POLICY_FILE', {
-    about: 'Operator’s policy for texts (docs/operate/moderation.md), read again when it changes.',
+    about: 'Policy for texts (docs/operate/moderation.md).',
     optional: true,
     expected: 'a path',
   })
@@ -222,13 +219,13 @@ export class ApiConfig extends WithPaymentOffers(WithRpcNodes(WithSearch(LimitsC
   ffmpeg!: string;
 
   @ListVariable('SLUICE_EGRESS_NETWORKS', {
-    about: 'Private networks that URLs in requests may lead to, such as `10.1.0.0/16`.',
+    about: 'Private networks that URLs in requests may name, such as `10.1.0.0/16`.',
     default: '',
   })
   egressNetworks!: string[];
 
   @TextVariable('SLUICE_AUGMENT_PRICE_USD', {
-    about: 'USD per successful `POST /augment/scrape` or `POST /augment/text-parser`.',
+    about: 'USD per `POST /augment/scrape` or `/augment/text-parser`.',
     default: '0.01',
     pattern: /^\d{1,4}(\.\d{1,9})?$/,
     expected: 'an amount of USD such as 0.01; 0 makes them free',
@@ -236,7 +233,7 @@ export class ApiConfig extends WithPaymentOffers(WithRpcNodes(WithSearch(LimitsC
   augmentPriceUsd!: string;
 
   @BooleanVariable('SLUICE_PAGE_ROBOTS', {
-    about: 'Whether pages are read only if their robots.txt allows it (agent `sluice`).',
+    about: 'Whether robots.txt of pages is obeyed (agent `sluice`).',
     default: true,
   })
   pageRobots!: boolean;
@@ -261,7 +258,7 @@ export class ApiConfig extends WithPaymentOffers(WithRpcNodes(WithSearch(LimitsC
   rpcDailyCredits!: number;
 
   @IntegerVariable('SLUICE_RPC_CONCURRENT', {
-    about: 'RPC requests of an account that run at once; others wait up to 5 s.',
+    about: 'RPC requests of an account at once; others wait up to 5 s.',
     default: 1,
     min: 1,
     max: 1_000,
@@ -297,7 +294,7 @@ export class ApiConfig extends WithPaymentOffers(WithRpcNodes(WithSearch(LimitsC
   docsUrl?: string;
 
   @IntegerVariable('SLUICE_STORED_RESPONSES_MS', {
-    about: 'Time that responses are stored, encrypted, for `previous_response_id`; 0: not. `npm start`: an hour.',
+    about: 'Time responses are stored, encrypted, for `previous_response_id`; 0: not. `npm start`: an hour.',
     default: 0,
     min: 0,
     max: 2_592_000_000,
@@ -305,7 +302,7 @@ export class ApiConfig extends WithPaymentOffers(WithRpcNodes(WithSearch(LimitsC
   storedResponsesMs!: number;
 
   @IntegerVariable('SLUICE_TEE_SIGNATURES_MS', {
-    about: 'Time that signatures are kept for `GET /tee/signature`; they hold hashes and no content.',
+    about: 'Time signatures are kept for `GET /tee/signature`.',
     default: 86_400_000,
     min: 60_000,
     max: 2_592_000_000,
@@ -314,7 +311,7 @@ export class ApiConfig extends WithPaymentOffers(WithRpcNodes(WithSearch(LimitsC
 
   @TextVariable('SLUICE_TEE_HEADER_PREFIX', {
     about:
-      'Further prefix of the headers of encrypted chats, such as `X-Vendor-TEE-`, besides `X-Service-TEE-` (docs/guides/e2ee.md).',
+      'Prefix of headers of encrypted chats in addition to `X-Service-TEE-` (docs/guides/e2ee.md), such as `X-Vendor-TEE-`.',
     optional: true,
     pattern: /^[A-Za-z][A-Za-z0-9-]{0,61}-$/,
     expected: 'the beginning of a header: letters, digits and -, with - at its end',

@@ -27,7 +27,7 @@ export class BaseConfig extends TracingConfig {
   homePath?: string;
 
   @TextVariable('SLUICE_NAMESPACE', {
-    about: 'Prefix of queue keys, channels and schemas, so that installations can share a server.',
+    about: 'Prefix of queue keys, channels and schemas, for installations that share a server.',
     default: 'sluice',
     pattern: /^[a-z][a-z0-9_]{0,29}$/,
     expected: 'lower-case letters, digits and _, 30 at most, a letter first',
@@ -172,8 +172,7 @@ export class DatabaseConfig extends QueueConfig {
   previousSecretKeys!: string[];
 
   @BooleanVariable('SLUICE_FAIR_QUEUE', {
-    about:
-      'Whether waiting jobs run in turns of their accounts instead of in order of arrival; the same for api and ops.',
+    about: 'Whether accounts take turns, instead of jobs in order of arrival; the same for api and ops.',
     default: true,
   })
   fairQueue!: boolean;

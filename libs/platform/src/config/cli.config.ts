@@ -56,7 +56,7 @@ export class CliConfig extends WithRpcNodes(WithSearch(StorageConfig)) {
 
   @TextVariable('SLUICE_POOLS', {
     about:
-      'Pools whose workers have queue users of their own, and the models whose jobs they may read. `sluice migrate` creates the users, `sluice pools credentials` prints what workers need.',
+      'Pools whose workers have queue users of their own, and the models whose jobs they may read (docs/operate/model-pools.md).',
     optional: true,
     pattern: poolList,
     expected: 'pools and their models, such as text=tinyllama-1.1b-chat,stories-15m;speech=kokoro-82m',
@@ -64,8 +64,7 @@ export class CliConfig extends WithRpcNodes(WithSearch(StorageConfig)) {
   pools?: string;
 
   @BooleanVariable('SLUICE_PINNED_MODELS_ONLY', {
-    about:
-      'Whether pulls refuse models whose files no sha256, integrity or commit pins; `sluice models list` calls them unverified.',
+    about: 'Whether pulls refuse models whose files no sha256, integrity or commit pins.',
     default: false,
   })
   pinnedModelsOnly!: boolean;

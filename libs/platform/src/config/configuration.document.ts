@@ -18,16 +18,14 @@ const apps: [name: string, title: string, configClass: new () => object][] = [
 
 const introduction = `# Configuration
 
-All settings are environment variables. Each process validates its own at start; if any is invalid, it names all of them with
-what is expected, and exits with code 1. An empty variable counts as not set. Lists are separated by commas, and variables
-in \`_MS\` are milliseconds.
+All settings are environment variables. A process names every invalid one at its start, and exits with code 1. An empty
+variable counts as not set. Lists are separated by commas, and variables in \`_MS\` are milliseconds.
 
 Secrets can be read from files: \`DATABASE_URL_FILE=/run/secrets/database-url\`. The same works for ${otherSecrets()}.
 Setting both forms is an error.
 
-\`npm start\` passes its environment to its children, except that the worker never gets \`DATABASE_URL\`. Each table names
-the processes that read its variables (\`cli\` is the \`sluice\` command line, \`doctor\` its command
-\`sluice doctor --stores\`), their values and **defaults**.
+\`npm start\` passes its environment to its children. Each heading names the processes that read the variables (\`cli\` is
+the \`sluice\` command line, \`doctor\` is \`sluice doctor --stores\`); **defaults** are bold.
 \`npx vitest run libs/platform/src/config -u\` writes this page.
 `;
 

@@ -26,7 +26,7 @@ class IsProxyList implements ValidatorConstraintInterface {
 /** Rate limits that the API applies (docs/guides/rate-limits.md). Model limits come from a table. */
 export class LimitsConfig extends DatabaseConfig {
   @BooleanVariable('SLUICE_RATE_LIMITS', {
-    about: 'Enforces rate limits and the block after failures; false only where all callers are trusted.',
+    about: 'Rate limits and blocks after failures; false only where all callers are trusted.',
     default: true,
   })
   rateLimits!: boolean;
@@ -72,7 +72,7 @@ export class LimitsConfig extends DatabaseConfig {
   globalTokensPerMinute?: number;
 
   @IntegerVariable('SLUICE_ACCOUNT_CONCURRENT', {
-    about: 'Requests that run a model and are open at once, per account; five times as many for the tier `partner`.',
+    about: 'Open requests that run a model, per account; five times as many for the tier `partner`.',
     default: 200,
     min: 0,
     max: maxConcurrent,
@@ -80,7 +80,7 @@ export class LimitsConfig extends DatabaseConfig {
   accountConcurrent!: number;
 
   @IntegerVariable('SLUICE_KEY_CONCURRENT', {
-    about: 'Requests that run a model and are open at once, per API key.',
+    about: 'Open requests that run a model, per API key.',
     optional: true,
     min: 0,
     max: maxConcurrent,
@@ -88,7 +88,7 @@ export class LimitsConfig extends DatabaseConfig {
   keyConcurrent?: number;
 
   @IntegerVariable('SLUICE_ABUSE_FAILURES', {
-    about: 'Failed requests within the window before a caller is blocked; 0: no block.',
+    about: 'Failed requests in the window before a caller is blocked; 0: no block.',
     default: 20,
     min: 0,
     max: 1_000_000,
@@ -96,7 +96,7 @@ export class LimitsConfig extends DatabaseConfig {
   abuseFailures!: number;
 
   @ChoiceVariable('SLUICE_ABUSE_COUNT', {
-    about: 'Statuses that count as failures: `caller` 400 to 499, `all` 500 and above too.',
+    about: 'Statuses that count as failures: `caller` 400–499, `all` 500 and above too.',
     choices: ['caller', 'all'],
     default: 'caller',
   })
@@ -119,7 +119,7 @@ export class LimitsConfig extends DatabaseConfig {
   abuseBlockMs!: number;
 
   @ListVariable('SLUICE_TRUSTED_PROXIES', {
-    about: 'Proxies whose `x-forwarded-for` is trusted; without it, the caller is the peer of the connection.',
+    about: 'Proxies whose `x-forwarded-for` is trusted; default: none.',
     default: '',
     expected: 'addresses or networks such as 10.0.0.0/8, none of them /0, separated by commas',
   })

@@ -37,7 +37,7 @@ export class LocalConfig extends CliConfig {
   port!: number;
 
   @TextVariable('SLUICE_POSTGRES_LISTEN', {
-    about: 'Address and port at which workers on other machines reach the embedded PostgreSQL.',
+    about: 'Where workers on other machines reach the embedded PostgreSQL.',
     optional: true,
     pattern: /^[A-Za-z0-9.-]{1,255}:[1-9]\d{0,4}$/,
     expected: 'an address and a port, such as 10.0.0.1:5433',
@@ -45,7 +45,7 @@ export class LocalConfig extends CliConfig {
   postgresListen?: string;
 
   @ListVariable('SLUICE_MODELS', {
-    about: 'Models to pull and serve: ids, set names or `none`; `all` serves everything installed and pulls nothing.',
+    about: 'Models to pull and serve: ids, sets or `none`; `all` serves everything installed and pulls nothing.',
     default: 'starter',
   })
   models!: string[];

@@ -16,14 +16,14 @@ const oneDayMs = 86_400_000;
 
 export class OpsConfig extends WithPaymentExecution(DatabaseConfig) {
   @TextVariable('SLUICE_OPS_HOST', {
-    about: 'Address of the health and metrics server.',
+    about: 'Address of its health and metrics server.',
     default: '127.0.0.1',
     expected: 'a host name or address',
   })
   host!: string;
 
   @PortVariable('SLUICE_OPS_PORT', {
-    about: 'Port of the health and metrics server; 0 takes a free one.',
+    about: 'Port of its health and metrics server; 0: a free one.',
     default: 3002,
   })
   port!: number;
@@ -45,8 +45,7 @@ export class OpsConfig extends WithPaymentExecution(DatabaseConfig) {
   lostAfterMs!: number;
 
   @IntegerVariable('SLUICE_JOB_RETENTION_DAYS', {
-    about:
-      'Days until closed jobs, results and reservations are deleted; 0: never. Charges stay in the ledger, media jobs at least as long as their results.',
+    about: 'Days until closed jobs, results and reservations are deleted; 0: never.',
     default: 90,
     min: 0,
     max: 3_650,
@@ -54,7 +53,7 @@ export class OpsConfig extends WithPaymentExecution(DatabaseConfig) {
   jobRetentionDays!: number;
 
   @IntegerVariable('SLUICE_LEDGER_VERIFY_MS', {
-    about: 'Interval of ledger verification; 0: off. Each reads every entry once.',
+    about: 'Interval of ledger verification, which reads every entry; 0: off.',
     default: 900_000,
     min: 0,
     max: oneDayMs,
@@ -62,8 +61,7 @@ export class OpsConfig extends WithPaymentExecution(DatabaseConfig) {
   ledgerVerifyMs!: number;
 
   @BooleanVariable('SLUICE_MODEL_INSTALLS', {
-    about:
-      'Whether ops installs models for the console and the Admin API. Its SLUICE_HOME must be writable, with a `models` folder that workers share. `npm start` turns it on.',
+    about: 'Whether ops installs models for the console and the Admin API (docs/operate/models.md); `npm start`: true.',
     default: false,
   })
   modelInstalls!: boolean;

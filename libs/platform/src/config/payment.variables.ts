@@ -206,7 +206,7 @@ export function paymentExecutionOf(variables: PaymentExecutionVariables): Paymen
 function WithPaymentTerms<Base extends ConfigClass>(base: Base) {
   class WithPaymentTerms extends base {
     @TextVariable('SLUICE_PAYMENT_EVM_ADDRESS', {
-      about: 'Address for USDC of EVM top-ups (docs/guides/wallets.md), used for nothing else.',
+      about: 'Address for USDC of EVM top-ups only (docs/guides/wallets.md).',
       optional: true,
       ...evmAddress,
     })
@@ -244,7 +244,7 @@ function WithPaymentTerms<Base extends ConfigClass>(base: Base) {
     paymentEvmAssetVersion!: string;
 
     @TextVariable('SLUICE_PAYMENT_SOLANA_ADDRESS', {
-      about: 'Wallet for USDC of Solana top-ups, with an existing token account, used for nothing else.',
+      about: 'Wallet for USDC of Solana top-ups only, with an existing token account.',
       optional: true,
       ...solanaAddress,
     })
@@ -310,7 +310,7 @@ export function WithPaymentExecution<Base extends ConfigClass>(base: Base) {
     paymentEvmRpcUrl?: string;
 
     @TextVariable('SLUICE_PAYMENT_EVM_FEE_PAYER_KEY', {
-      about: 'Private key of the wallet that sends EVM top-ups and pays their gas, instead of the facilitator.',
+      about: 'Key of the wallet that sends EVM top-ups and pays gas, instead of the facilitator.',
       optional: true,
       pattern: /^(0x)?[0-9a-fA-F]{64}$/,
       expected: '64 hex digits',
@@ -319,7 +319,7 @@ export function WithPaymentExecution<Base extends ConfigClass>(base: Base) {
     paymentEvmFeePayerKey?: string;
 
     @IntegerVariable('SLUICE_PAYMENT_EVM_CONFIRMATIONS', {
-      about: 'Blocks that an EVM top-up must be deep before it is credited.',
+      about: 'Blocks of depth an EVM top-up needs before it is credited.',
       default: 1,
       min: 1,
       max: 1_000,
@@ -335,7 +335,7 @@ export function WithPaymentExecution<Base extends ConfigClass>(base: Base) {
     paymentSolanaRpcUrl?: string;
 
     @TextVariable('SLUICE_PAYMENT_SOLANA_FEE_PAYER_KEY', {
-      about: 'Private key of the wallet that sends Solana top-ups and pays their fees, instead of the facilitator.',
+      about: 'Key of the wallet that sends Solana top-ups and pays fees, instead of the facilitator.',
       optional: true,
       pattern: /^[1-9A-HJ-NP-Za-km-z]{80,90}$/,
       expected: 'the 64 bytes of a key pair in base58',
@@ -344,7 +344,7 @@ export function WithPaymentExecution<Base extends ConfigClass>(base: Base) {
     paymentSolanaFeePayerKey?: string;
 
     @ChoiceVariable('SLUICE_PAYMENT_SOLANA_COMMITMENT', {
-      about: 'Commitment that a Solana top-up must have before it is credited.',
+      about: 'Commitment a Solana top-up needs before it is credited.',
       default: 'confirmed',
       choices: ['confirmed', 'finalized'],
     })

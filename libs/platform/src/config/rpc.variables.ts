@@ -64,7 +64,7 @@ export interface RpcVariables {
 
 export const RpcHedge = (): PropertyDecorator =>
   IntegerVariable('SLUICE_RPC_HEDGE_MS', {
-    about: 'Time after which an RPC read is asked of a second node, too; the first answer counts. 0: never.',
+    about: 'Time after which an RPC read also goes to a second node; 0: never.',
     default: 0,
     min: 0,
     max: 20_000,
@@ -127,7 +127,7 @@ export function WithRpcNodes<Base extends ConfigClass>(base: Base) {
     rpcUpstreams?: string;
 
     @IntegerVariable('SLUICE_RPC_TIMEOUT_MS', {
-      about: 'Time a node may take for a request; then a read asks the next one.',
+      about: 'Time a node may take; then a read asks the next one.',
       default: 15_000,
       min: 100,
       max: 20_000,

@@ -122,7 +122,7 @@ export function WithSearch<Base extends ConfigClass>(base: Base) {
     searchPrices!: string[];
 
     @IntegerVariable('SLUICE_SEARCH_TIMEOUT_MS', {
-      about: 'Time a search provider may take before the next one is asked.',
+      about: 'Time a provider may take before the next one is asked.',
       default: 8_000,
       min: 100,
       max: 60_000,
@@ -130,7 +130,7 @@ export function WithSearch<Base extends ConfigClass>(base: Base) {
     searchTimeoutMs!: number;
 
     @IntegerVariable('SLUICE_SEARCH_CACHE_MS', {
-      about: 'Time that search results are stored, encrypted, for the same account; 0: not.',
+      about: 'Time search results are stored, encrypted, for their account.',
       default: 600_000,
       min: 0,
       max: 604_800_000,

@@ -26,7 +26,7 @@ export function ApiPortVariable(): PropertyDecorator {
 export function FfmpegVariable(): PropertyDecorator {
   return TextVariable('SLUICE_FFMPEG', {
     about:
-      'System ffmpeg, a name on the PATH or a path, with ffprobe in its folder. The default is used if newer than the packaged one, any other always.',
+      'System ffmpeg, with ffprobe in its folder (docs/operate/storage.md). The default is used if newer than the packaged one, any other always.',
     default: 'ffmpeg',
     expected: 'a program',
   });
@@ -51,8 +51,7 @@ class ProvidersAreKnown implements ValidatorConstraintInterface {
 
 export function ProvidersVariable(): PropertyDecorator {
   const isList = ListVariable('SLUICE_PROVIDERS', {
-    about:
-      'Execution providers in order of preference (docs/operate/gpu.md). Without `cpu`, a model that none of them runs is not loaded.',
+    about: 'Execution providers in order of preference (docs/operate/gpu.md).',
     expected: `words separated by commas, of ${builtInProviders.join(', ')} and the names in SLUICE_PROVIDER_LIBRARIES`,
     default: defaultProviders.join(','),
   });
@@ -73,8 +72,7 @@ class ProviderLibrariesAreNamed implements ValidatorConstraintInterface {
 
 export function ProviderLibrariesVariable(): PropertyDecorator {
   const isList = ListVariable('SLUICE_PROVIDER_LIBRARIES', {
-    about:
-      'Libraries with execution providers for ONNX Runtime, by their name in `SLUICE_PROVIDERS`. One named `cuda` or `webgpu` replaces that of the runtime.',
+    about: 'Libraries with execution providers, by their name in `SLUICE_PROVIDERS` (docs/operate/gpu.md).',
     default: '',
     expected:
       'absolute paths, each with a name of its own, separated by commas, such as openvino=/opt/openvino/libprovider.so',
@@ -87,7 +85,7 @@ export function ProviderLibrariesVariable(): PropertyDecorator {
 
 export function AllowSoftwareGpuVariable(): PropertyDecorator {
   return BooleanVariable('SLUICE_ALLOW_SOFTWARE_GPU', {
-    about: 'Whether `webgpu` may use a Vulkan driver that computes on the processor. It is slow: for tests only.',
+    about: 'Whether `webgpu` may use a slow Vulkan driver that computes on the processor, for tests.',
     default: false,
   });
 }
@@ -115,7 +113,7 @@ export function QueueUrlVariable(): PropertyDecorator {
 export function QueueKeyVariable(): PropertyDecorator {
   const isList = ListVariable('SLUICE_QUEUE_KEY', {
     about:
-      'Seals payloads and replies in the queue; the same for api, ops and workers. The first of several seals, all open. Workers may get only the keys of their models (`sluice pools credentials`). Without it, prompts are in clear text; `npm start` makes one.',
+      'Seals payloads and replies in the queue; the same everywhere (docs/operate/security.md). The first of several seals, all open. Without it, prompts are in clear text; `npm start` makes one.',
     default: '',
     expected: '64 hex digits (32 bytes), or several such keys separated by commas, for one model as `<model>:<key>`',
     secret: true,

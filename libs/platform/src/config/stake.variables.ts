@@ -25,7 +25,7 @@ export interface StakeVariables {
 
 export const StakeRpcUrl = (): PropertyDecorator =>
   TextVariable('SLUICE_STAKE_RPC_URL', {
-    about: 'JSON-RPC endpoint of the chain on which wallets stake, for wallet-minted keys.',
+    about: 'JSON-RPC endpoint of the chain on which wallets stake.',
     optional: true,
     pattern: /^https?:\/\/.+/,
     expected: 'an http or https URL',

@@ -43,7 +43,7 @@ export const WalletOrigins = (): PropertyDecorator =>
 
 export const WalletEvmRpcUrl = (): PropertyDecorator =>
   TextVariable('SLUICE_WALLET_EVM_RPC_URL', {
-    about: 'Node that checks signatures of contract wallets on the EVM chain; without it, they are refused.',
+    about: 'Node that checks signatures of contract wallets; without it, they are refused.',
     optional: true,
     pattern: /^https?:\/\/.+/,
     expected: 'an http or https URL',

@@ -34,7 +34,7 @@ class QueueUrlIsSet implements ValidatorConstraintInterface {
 export class WorkerConfig extends QueueConfig {
   @ListVariable('SLUICE_MODELS', {
     about:
-      'Models to serve besides those placed in its pools: ids, sets, `all` installed or `none`; default: `starter`, or `none` with SLUICE_POOL.',
+      'Models to serve besides those placed in its pools: ids, sets, `all` or `none`; default: `starter`, or `none` with SLUICE_POOL.',
     optional: true,
   })
   explicitModels?: string[];
@@ -73,7 +73,7 @@ export class WorkerConfig extends QueueConfig {
   memoryBudgetText?: string;
 
   @IntegerVariable('SLUICE_MIN_RESIDENCY_MS', {
-    about: 'Minimum time a model stays loaded before it may be evicted.',
+    about: 'Time a model stays loaded before it may be evicted.',
     default: 60_000,
     min: 0,
     max: oneDayMs,
@@ -81,14 +81,14 @@ export class WorkerConfig extends QueueConfig {
   minResidencyMs!: number;
 
   @TextVariable('SLUICE_WORKER_HOST', {
-    about: 'Address of the health and metrics server.',
+    about: 'Address of its health and metrics server.',
     default: '127.0.0.1',
     expected: 'a host name or address',
   })
   host!: string;
 
   @PortVariable('SLUICE_WORKER_PORT', {
-    about: 'Port of the health and metrics server; 0 takes a free one.',
+    about: 'Port of its health and metrics server; 0: a free one.',
     default: 3001,
   })
   port!: number;
@@ -102,8 +102,7 @@ export class WorkerConfig extends QueueConfig {
   drainMs!: number;
 
   @IntegerVariable('SLUICE_PICKUP_TIMEOUT_MS', {
-    about:
-      'Time jobs may wait while a free worker takes none; then it reconnects to the queue. After two failed reconnects `/health/live` fails.',
+    about: 'Time jobs may wait while a free worker takes none; then it reconnects to the queue.',
     default: 30_000,
     min: 500,
     max: 3_600_000,
@@ -112,7 +111,7 @@ export class WorkerConfig extends QueueConfig {
 
   @IntegerVariable('SLUICE_HOST_SILENCE_MS', {
     about:
-      'Silence after which an idle host of a text model is restarted. One that computes may take four times as long, one that gets no processor forty times.',
+      'Silence after which an idle host of a text model is restarted; four times as long if it computes, forty times if it gets no processor.',
     default: 15_000,
     min: 2_000,
     max: 3_600_000,
@@ -155,7 +154,7 @@ export class WorkerConfig extends QueueConfig {
 
   @ChoiceVariable('SLUICE_TEE', {
     about:
-      'Source of evidence for the keys of model hosts (docs/guides/tee.md). `auto`: what the machine has; `software` proves nothing; `off`: no keys.',
+      'Evidence for the keys of model hosts (docs/guides/tee.md); `auto`: what the machine has; `software` proves nothing.',
     default: 'off',
     choices: ['off', 'auto', 'tdx', 'sev-snp', 'software'],
   })
