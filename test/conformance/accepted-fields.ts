@@ -18,13 +18,13 @@ type Effect = 'yes' | 'no' | 'refused';
 
 const introduction = `# Fields
 
-This table lists every field of every JSON or form body, by route (POST unless it says otherwise). A field without an effect
-is checked and then ignored, so that clients that send it work. A refused field may only say that it is not wanted, such as
-\`false\` or \`off\`. \`test/conformance/openapi.spec.ts\` generates the table from the request classes.
+This table lists the fields of every JSON or form body, by route (POST unless it says otherwise), as
+\`test/conformance/openapi.spec.ts\` writes it. A field without effect is checked and then ignored. A refused field may only
+say that it is not wanted, such as \`false\` or \`off\`.
 
-Fields that are not listed are ignored, except on \`/messages\`, which refuses them with a 400 that names them. In the same
-way chat refuses \`modalities\` other than text, \`audio\` and \`web_search_options\`, and speech a \`stream_format\` other than
-\`audio\`. \`functions\` and \`function_call\` are translated to \`tools\` and \`tool_choice\`.
+Other fields are ignored, except on \`/messages\`, which refuses them with a 400 that names them. In the same way chat refuses
+\`modalities\` other than text, \`audio\` and \`web_search_options\`, and speech a \`stream_format\` other than \`audio\`.
+\`functions\` and \`function_call\` are translated to \`tools\` and \`tool_choice\`.
 `;
 
 /** What descriptions of fields say that are ignored, or that nothing here fulfils. */

@@ -70,7 +70,7 @@ export class ApiConfig extends WithPaymentOffers(WithRpcNodes(WithSearch(LimitsC
   queueLimit!: number;
 
   @IntegerVariable('SLUICE_MODEL_WAIT_MS', {
-    about: 'Time a request waits for a model that loads or whose last worker is being replaced; then 503.',
+    about: 'Time a request waits for a model that is loading or moving; then 503.',
     default: 30_000,
     min: 0,
     max: 600_000,
@@ -101,7 +101,7 @@ export class ApiConfig extends WithPaymentOffers(WithRpcNodes(WithSearch(LimitsC
   prefixCacheScope!: 'account' | 'installation';
 
   @IntegerVariable('SLUICE_CHAT_DEADLINE_MS', {
-    about: 'Time a chat may take to its last token, waits included; then 504.',
+    about: 'Time a chat may take, waits included; then 504.',
     default: 600_000,
     min: 100,
     max: 86_400_000,
@@ -141,7 +141,7 @@ export class ApiConfig extends WithPaymentOffers(WithRpcNodes(WithSearch(LimitsC
   mediaDeadlineMs!: number;
 
   @IntegerVariable('SLUICE_STORE_TIMEOUT_MS', {
-    about: 'Time a request may spend on database and rate-limit calls until admission; then 503.',
+    about: 'Time of a request for calls of stores until admission; then 503.',
     default: 10_000,
     min: 500,
     max: 600_000,
@@ -277,7 +277,7 @@ export class ApiConfig extends WithPaymentOffers(WithRpcNodes(WithSearch(LimitsC
   }
 
   @TextVariable('SLUICE_PUBLIC_URL', {
-    about: 'Public address of the api, with the path of its proxy; default: the host of the request.',
+    about: 'Public address of the api; default: the host of the request.',
     optional: true,
     pattern: /^https?:\/\/[^/?#]+(?:\/[^/?#]+)*$/,
     expected:
@@ -286,7 +286,7 @@ export class ApiConfig extends WithPaymentOffers(WithRpcNodes(WithSearch(LimitsC
   publicUrl?: string;
 
   @TextVariable('SLUICE_DOCS_URL', {
-    about: 'Address of the published folder `docs`, to which the console links.',
+    about: 'Address of the published folder `docs`, for links of the console.',
     optional: true,
     pattern: /^https?:\/\/[^\s?#]+$/,
     expected: 'an http or https address such as https://docs.example.org/sluice',

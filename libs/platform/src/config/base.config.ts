@@ -20,7 +20,7 @@ export class BaseConfig extends TracingConfig {
   logLevel!: LogLevel;
 
   @TextVariable('SLUICE_HOME', {
-    about: 'Data folder of this installation; default: `.sluice` in the user’s home.',
+    about: 'Data folder; default: `.sluice` in the user’s home.',
     optional: true,
     expected: 'a path',
   })
@@ -93,7 +93,7 @@ export class StorageConfig extends BaseConfig {
   s3Region!: string;
 
   @TextVariable('SLUICE_S3_ACCESS_KEY_ID', {
-    about: 'Access key for `s3:` storage; default: the credentials of the machine or environment.',
+    about: 'Access key for `s3:` storage; default: the machine’s credentials.',
     optional: true,
     secret: true,
   })
@@ -107,7 +107,7 @@ export class StorageConfig extends BaseConfig {
   s3SecretAccessKey?: string;
 
   @BooleanVariable('SLUICE_S3_PATH_STYLE', {
-    about: 'Bucket in the path, not the host name; most self-hosted servers need it.',
+    about: 'Bucket in the path, as most self-hosted servers need.',
     default: false,
   })
   s3PathStyle!: boolean;

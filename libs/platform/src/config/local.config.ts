@@ -51,7 +51,7 @@ export class LocalConfig extends CliConfig {
   models!: string[];
 
   @TextVariable('SLUICE_BOOTSTRAP_CREDIT_USD', {
-    about: 'Promotional credit of the first account, granted once; default: 100, or 0 when NODE_ENV is `production`.',
+    about: 'Promotional credit of the first account; default: 100, or 0 when NODE_ENV is `production`.',
     optional: true,
     pattern: /^\d{1,9}(\.\d{1,9})?$/,
     expected: 'an amount of USD such as 100 or 0.5; 0 gives none',
@@ -70,13 +70,13 @@ export class LocalConfig extends CliConfig {
   }
 
   @TextVariable('SLUICE_BOOTSTRAP_ADMIN_KEY', {
-    about: 'Admin key of the first account instead of a random one.',
+    about: 'Admin key of the first account; default: random.',
     ...bootstrapKey,
   })
   bootstrapAdminKey?: string;
 
   @TextVariable('SLUICE_BOOTSTRAP_INFERENCE_KEY', {
-    about: 'Inference key of the first account instead of a random one.',
+    about: 'Inference key of the first account; default: random.',
     ...bootstrapKey,
   })
   bootstrapInferenceKey?: string;

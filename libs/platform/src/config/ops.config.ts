@@ -37,7 +37,7 @@ export class OpsConfig extends WithPaymentExecution(DatabaseConfig) {
   sweepIntervalMs!: number;
 
   @IntegerVariable('SLUICE_LOST_AFTER_MS', {
-    about: 'Age at which a queued job is re-enqueued if the queue lacks it.',
+    about: 'Age at which a job that the queue lacks is re-enqueued.',
     default: 15_000,
     min: 100,
     max: oneDayMs,
@@ -67,7 +67,7 @@ export class OpsConfig extends WithPaymentExecution(DatabaseConfig) {
   modelInstalls!: boolean;
 
   @TextVariable('SLUICE_IMPORT_FOLDER', {
-    about: 'Folder of files that models installed by the console may name; default: `import` in SLUICE_HOME.',
+    about: 'Folder of files that the console may install; default: `import` in SLUICE_HOME.',
     optional: true,
     expected: 'a path',
   })
@@ -91,7 +91,7 @@ export class OpsConfig extends WithPaymentExecution(DatabaseConfig) {
   stakeDiem!: string;
 
   @IntegerVariable('SLUICE_STAKE_REFRESH_MS', {
-    about: 'Time until the stake of a wallet is read again; without a stake, a day.',
+    about: 'Time until a stake is read again; without a stake, a day.',
     default: 600_000,
     min: 1_000,
     max: oneDayMs,

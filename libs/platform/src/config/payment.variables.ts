@@ -244,7 +244,7 @@ function WithPaymentTerms<Base extends ConfigClass>(base: Base) {
     paymentEvmAssetVersion!: string;
 
     @TextVariable('SLUICE_PAYMENT_SOLANA_ADDRESS', {
-      about: 'Wallet for USDC of Solana top-ups only, with an existing token account.',
+      about: 'Wallet for USDC of Solana top-ups only, with a token account.',
       optional: true,
       ...solanaAddress,
     })
@@ -267,7 +267,7 @@ function WithPaymentTerms<Base extends ConfigClass>(base: Base) {
 
     @TextVariable('SLUICE_PAYMENT_SOLANA_FEE_PAYER', {
       about:
-        'Wallet that pays the fees of Solana top-ups: that of SLUICE_PAYMENT_SOLANA_FEE_PAYER_KEY, or of the facilitator.',
+        'Wallet that pays fees of Solana top-ups: that of SLUICE_PAYMENT_SOLANA_FEE_PAYER_KEY or of the facilitator.',
       optional: true,
       ...solanaAddress,
     })
@@ -310,7 +310,7 @@ export function WithPaymentExecution<Base extends ConfigClass>(base: Base) {
     paymentEvmRpcUrl?: string;
 
     @TextVariable('SLUICE_PAYMENT_EVM_FEE_PAYER_KEY', {
-      about: 'Key of the wallet that sends EVM top-ups and pays gas, instead of the facilitator.',
+      about: 'Key of the wallet that sends EVM top-ups, instead of the facilitator.',
       optional: true,
       pattern: /^(0x)?[0-9a-fA-F]{64}$/,
       expected: '64 hex digits',
@@ -335,7 +335,7 @@ export function WithPaymentExecution<Base extends ConfigClass>(base: Base) {
     paymentSolanaRpcUrl?: string;
 
     @TextVariable('SLUICE_PAYMENT_SOLANA_FEE_PAYER_KEY', {
-      about: 'Key of the wallet that sends Solana top-ups and pays fees, instead of the facilitator.',
+      about: 'Key of the wallet that sends Solana top-ups, instead of the facilitator.',
       optional: true,
       pattern: /^[1-9A-HJ-NP-Za-km-z]{80,90}$/,
       expected: 'the 64 bytes of a key pair in base58',

@@ -91,7 +91,7 @@ export function searchSettingsOf(variables: SearchVariables): SearchSettings {
 export function WithSearch<Base extends ConfigClass>(base: Base) {
   class WithSearch extends base {
     @ListVariable('SLUICE_SEARCH_PROVIDERS', {
-      about: 'Web search providers in their order; without any, search is off.',
+      about: 'Web search providers in order; default: none.',
       choices: searchProviderNames,
       default: '',
     })

@@ -72,7 +72,7 @@ class ProviderLibrariesAreNamed implements ValidatorConstraintInterface {
 
 export function ProviderLibrariesVariable(): PropertyDecorator {
   const isList = ListVariable('SLUICE_PROVIDER_LIBRARIES', {
-    about: 'Libraries with execution providers, by their name in `SLUICE_PROVIDERS` (docs/operate/gpu.md).',
+    about: 'Libraries with execution providers (docs/operate/gpu.md).',
     default: '',
     expected:
       'absolute paths, each with a name of its own, separated by commas, such as openvino=/opt/openvino/libprovider.so',
@@ -85,7 +85,7 @@ export function ProviderLibrariesVariable(): PropertyDecorator {
 
 export function AllowSoftwareGpuVariable(): PropertyDecorator {
   return BooleanVariable('SLUICE_ALLOW_SOFTWARE_GPU', {
-    about: 'Whether `webgpu` may use a slow Vulkan driver that computes on the processor, for tests.',
+    about: 'Whether `webgpu` may use a Vulkan driver that computes on the processor, slowly.',
     default: false,
   });
 }
@@ -123,7 +123,7 @@ export function QueueKeyVariable(): PropertyDecorator {
 
 export function StorageUrlVariable(): PropertyDecorator {
   return TextVariable('SLUICE_STORAGE_URL', {
-    about: 'Storage of media, shared by api, worker and ops; default: `artifacts` in the data folder.',
+    about: 'Storage of media, shared by all; default: `artifacts` in the data folder.',
     optional: true,
     pattern: /^(file:\/\/\/.+|s3:\/\/[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](\/[A-Za-z0-9!_.*'()/-]*)?)$/,
     expected: 'a URL such as file:///var/lib/sluice/artifacts or s3://bucket/prefix',
@@ -143,7 +143,7 @@ export function OptionalDatabaseUrlVariable(): PropertyDecorator {
 
 export function PreviousSecretKeysVariable(): PropertyDecorator {
   const isList = ListVariable('SLUICE_PREVIOUS_SECRET_KEYS', {
-    about: 'Earlier keys, which still open stored data and signed links.',
+    about: 'Earlier keys, which still open data and links.',
     default: '',
     expected: 'keys of 64 hex digits separated by commas',
     secret: true,

@@ -35,8 +35,7 @@ export interface WalletVariables {
 
 export const WalletOrigins = (): PropertyDecorator =>
   ListVariable('SLUICE_WALLET_ORIGINS', {
-    about:
-      'Public origins that wallets sign in to; default: `SLUICE_PUBLIC_URL`, else loopback addresses with the api’s port.',
+    about: 'Origins that wallets sign in to; default: `SLUICE_PUBLIC_URL`, else loopback addresses.',
     default: '',
     expected: 'http or https origins such as https://api.example.org, separated by commas',
   });

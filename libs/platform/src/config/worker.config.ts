@@ -40,7 +40,7 @@ export class WorkerConfig extends QueueConfig {
   explicitModels?: string[];
 
   @ListVariable('SLUICE_POOL', {
-    about: 'Pools whose placed models this worker serves, too.',
+    about: 'Pools whose placed models this worker serves.',
     default: '',
     expected: 'words of a-z, 0-9, ., _ and - separated by commas',
   })
@@ -102,7 +102,7 @@ export class WorkerConfig extends QueueConfig {
   drainMs!: number;
 
   @IntegerVariable('SLUICE_PICKUP_TIMEOUT_MS', {
-    about: 'Time jobs may wait while a free worker takes none; then it reconnects to the queue.',
+    about: 'Time a free worker may take no waiting job before it reconnects to the queue.',
     default: 30_000,
     min: 500,
     max: 3_600_000,
@@ -153,8 +153,7 @@ export class WorkerConfig extends QueueConfig {
   draftTokens!: number;
 
   @ChoiceVariable('SLUICE_TEE', {
-    about:
-      'Evidence for the keys of model hosts (docs/guides/tee.md); `auto`: what the machine has; `software` proves nothing.',
+    about: 'Evidence for keys of model hosts (docs/guides/tee.md); `software` proves nothing.',
     default: 'off',
     choices: ['off', 'auto', 'tdx', 'sev-snp', 'software'],
   })
