@@ -21,8 +21,7 @@ Each layer has the precision of its own tensor: up to 5 bits per weight become \
 ${typeRows().join('\n')}
 
 Types that are not kept are rounded a second time, to blocks of 32, unless the manifest's converter has the options in the
-table. \`blockSize: 16\` makes \`int4\` about four times slower. With minima, a dense 4-bit model generates about a sixth more
-slowly. Other types are refused.
+table. \`blockSize: 16\` makes \`int4\` about four times slower, and minima a dense 4-bit model about a sixth.
 
 \`--weights\` chooses one precision for all layers: \`int4\`, \`int8\`, \`int8-channel\` or \`float32\`, without minima. In a manifest
 this is \`weights\` of the converter; its default is \`stored\`.
