@@ -70,7 +70,7 @@ export class ApiConfig extends WithPaymentOffers(WithRpcNodes(WithSearch(LimitsC
   queueLimit!: number;
 
   @IntegerVariable('SLUICE_MODEL_WAIT_MS', {
-    about: 'Time a request waits for a model that is loading or moving; then 503.',
+    about: 'Time a request waits for a model that loads or whose last worker is being replaced; then 503.',
     default: 30_000,
     min: 0,
     max: 600_000,

@@ -25,7 +25,7 @@ Secrets can be read from files: \`DATABASE_URL_FILE=/run/secrets/database-url\`.
 Setting both forms is an error.
 
 \`npm start\` passes its environment to its children. Each heading names the processes that read the variables (\`cli\` is
-the \`sluice\` command line, \`doctor\` is \`sluice doctor --stores\`); **defaults** are bold.
+the \`sluice\` command line, \`doctor\` is \`sluice doctor --stores\`); values are in parentheses, with **defaults** in bold.
 \`npx vitest run libs/platform/src/config -u\` writes this page.
 `;
 
@@ -55,7 +55,7 @@ export function configurationDocument(): string {
     const variables = entries.filter(({ processes }) => titleOf(processes) === title);
     return section(
       title,
-      variables.map(({ variable }) => cellsOf(variable)),
+      variables.map(({ variable }) => itemOf(variable)),
     );
   });
   return [introduction, ...sections].join('\n');
@@ -70,14 +70,11 @@ function titleOf(processes: readonly string[]): string {
   return processes.length === apps.length ? 'All processes' : processes.join(', ');
 }
 
-function section(title: string, rows: string[][]): string {
-  const lines = [['Variable', 'Value', 'Description'], ['---', '---', '---'], ...rows].map(
-    (cells) => `| ${cells.join(' | ')} |`,
-  );
-  return [`## ${title}`, '', ...lines, ''].join('\n');
+function section(title: string, items: readonly string[]): string {
+  return [`## ${title}`, '', ...items, ''].join('\n');
 }
 
-/** Shorter forms of expected values, for cells of the table. */
+/** Shorter forms of expected values, for the page. */
 const shortForms: readonly [RegExp, string][] = [
   [/^a (?:whole )?number from (\d+) to (\d+)/, '$1–$2'],
   [/^true or false$/, 'boolean'],
@@ -91,10 +88,10 @@ const shortForms: readonly [RegExp, string][] = [
   [/ \(32 bytes\), as (`.+`) prints them$/, ' ($1)'],
 ];
 
-function cellsOf(variable: VariableDescription): string[] {
+function itemOf(variable: VariableDescription): string {
   let value = variable.expected;
   for (const [long, short] of shortForms) value = value.replace(long, short);
   if (variable.required) value += '; **required**';
   else if (variable.defaultText) value += `; **\`${variable.defaultText}\`**`;
-  return [`\`${variable.name}\``, value, variable.about].map((cell) => cell.replaceAll('|', '\\|'));
+  return `- \`${variable.name}\` (${value}): ${variable.about}`;
 }
