@@ -19,9 +19,10 @@ const fixtures = ['decoder/__fixtures__/architectures', 'text-embedding/__fixtur
 );
 
 describe('architectures', () => {
-  it('are the rows of the table in docs/reference/model-architectures.md', () => {
-    const rows = [...page.matchAll(/^\| `(.+?)` +\| (.+?) +\|$/gm)].map(([, name, models]) => [name, models]);
-    expect(rows).toEqual(Object.entries(architectures).map(([name, { models }]) => [name, models]));
+  it('are the first list in docs/reference/model-architectures.md', () => {
+    const [, list = ''] = /^((?:- .+\n)+)/m.exec(page) ?? [];
+    const items = [...list.matchAll(/^- `(.+?)`: (.+)$/gm)].map(([, name, models]) => [name, models]);
+    expect(items).toEqual(Object.entries(architectures).map(([name, { models }]) => [name, models]));
   });
 
   it('each have a model with known answers', async () => {
