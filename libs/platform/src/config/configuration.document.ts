@@ -85,7 +85,7 @@ const shortForms: readonly [RegExp, string][] = [
   [/^an? (?=[a-zA-Z])/, ''],
   [/^URL such as /, ''],
   [/^(host name) or address$/, '$1'],
-  [/ \(32 bytes\), as (`.+`) prints them$/, ' ($1)'],
+  [/ \(32 bytes\), as (`[^`]+`) prints them$/, ' ($1)'],
 ];
 
 function itemOf(variable: VariableDescription): string {
