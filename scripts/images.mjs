@@ -4,7 +4,7 @@
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { root, runCommand } from './steps.mjs';
+import { notRunCode, root, runCommand } from './steps.mjs';
 
 /** Folder of Debian's programs, which has no links to them on the PATH. */
 const postgres = '/usr/lib/postgresql/15/bin';
@@ -25,4 +25,7 @@ async function proveWithBuildah() {
 if (runs('docker', 'info')) process.exitCode = await runCommand([program('run.sh')]);
 else if (process.getuid?.() === 0 && runs('buildah', '--version') && runs('debootstrap', '--version'))
   process.exitCode = await proveWithBuildah();
-else console.log('NOT RUN: neither Docker runs, nor is this root with buildah and debootstrap.');
+else {
+  console.log('NOT RUN: neither Docker runs, nor is this root with buildah and debootstrap.');
+  process.exitCode = notRunCode;
+}

@@ -44,11 +44,15 @@ export async function installPackages(folder) {
   return true;
 }
 
+/** Exit code of a program that lacks what it needs here, such as Docker. It has said so. */
+export const notRunCode = 77;
+
 /** With more failing files than this the failure is not random, and a second run would only cost time. */
 const mostFilesAgain = 3;
 
 /**
- * Runs every step, also after a failure, prints a table of the failed tests, and returns the number of failed steps.
+ * Runs every step, also after a failure, prints a table of the failed tests, and returns the number of failed steps. A
+ * step that does not run counts as failed, unless it is optional.
  * `.ci/run` names a file in SLUICE_TEST_STEP_REPORT and counts the lines written there; `report` is the JSON report of a
  * test step. `again` builds the same step for the failed files, with a report of its own. With `atOnce` above one, steps
  * run beside each other and print what they said when they end.
@@ -65,38 +69,38 @@ export async function runSteps(steps, { atOnce = 1 } = {}) {
   };
   await Promise.all(Array.from({ length: atOnce }, runNext));
   console.log('');
-  for (const { name, passed, report, again, seconds } of results) {
-    console.log(`${passed ? 'passed' : 'FAILED'}  ${name} (${seconds} s)`);
+  for (const { name, passed, isRun, report, again, seconds } of results) {
+    console.log(`${isRun ? (passed ? 'passed ' : 'FAILED ') : 'NOT RUN'} ${name} (${seconds} s)`);
     if (!report) continue;
     for (const test of unsteadyTests(report, again)) console.log(`        unsteady: ${describeFailure(test)}`);
     const failures = passed ? [] : failuresOf(report, again);
     for (const failure of failures) console.log(`        ${describeFailure(failure)}`);
   }
-  return results.filter(({ passed }) => !passed).length;
+  return results.filter(({ passed, isRun, isOptional }) => !passed && (isRun || !isOptional)).length;
 }
 
-async function record({ name, passed, report, again }) {
+async function record({ name, passed, isRun, isOptional, report, again }) {
   const path = process.env.SLUICE_TEST_STEP_REPORT;
-  if (path) await appendFile(path, `${JSON.stringify({ name, passed, report, again })}\n`);
+  if (path && (isRun || !isOptional)) await appendFile(path, `${JSON.stringify({ name, passed, report, again })}\n`);
 }
 
 /** Runs a step without a second run. Its output stays together. */
-async function runBeside({ name, command, env }) {
+async function runBeside({ name, isOptional, command, env }) {
   const started = performance.now();
   const output = [];
   const colors = process.stdout.isTTY ? { FORCE_COLOR: '1' } : {};
   const code = await runCommand(command, { env: { ...colors, ...env }, onOutput: (text) => output.push(text) });
   console.log(`\n== ${name}\n${Buffer.concat(output).toString()}`.trimEnd());
-  return { name, passed: code === 0, seconds: ((performance.now() - started) / 1000).toFixed(1) };
+  return { name, isOptional, ...stateOf(code), seconds: ((performance.now() - started) / 1000).toFixed(1) };
 }
 
-async function runStep({ name, command, env, report, again }) {
+async function runStep({ name, isOptional, command, env, report, again }) {
   console.log(`\n== ${name}`);
   const started = performance.now();
   const run = (command, report) =>
     runCommand(command, { env: { ...env, ...(report && { SLUICE_TEST_STRAY_ERRORS: strayErrorsPath(report) }) } });
   let code = await run(command, report);
-  const result = { name, report, again: undefined };
+  const result = { name, isOptional, report, again: undefined };
   if (code !== 0 && report && again) {
     const { files, isElsewhere } = failedFiles(report);
     if (files.length <= mostFilesAgain) {
@@ -106,7 +110,11 @@ async function runStep({ name, command, env, report, again }) {
       result.again = second.report;
     }
   }
-  return { ...result, passed: code === 0, seconds: ((performance.now() - started) / 1000).toFixed(1) };
+  return { ...result, ...stateOf(code), seconds: ((performance.now() - started) / 1000).toFixed(1) };
+}
+
+function stateOf(code) {
+  return { passed: code === 0, isRun: code !== notRunCode };
 }
 
 /** vitest reporters: adds a JSON report in the folder SLUICE_TEST_REPORTS if `.ci/run` sets it. */

@@ -8,7 +8,7 @@ import { join, resolve } from 'node:path';
 import { readCommandLine } from './command-line.mjs';
 import { installHooks } from './install-hooks.mjs';
 import { listNames } from './programs.mjs';
-import { installPackages, npmCommand, root, runCommand, runSteps, testReporters, tool } from './steps.mjs';
+import { installPackages, notRunCode, npmCommand, root, runCommand, runSteps, testReporters, tool } from './steps.mjs';
 import { programs, projects as knownProjects } from './suites.mjs';
 
 installHooks();
@@ -62,7 +62,7 @@ if (projects.includes('hosts') && !canMakeHosts()) {
   console.error(
     'NOT RUN: the multi-host tests create network namespaces, which requires root and `ip` (Debian: iproute2).',
   );
-  process.exit(2);
+  process.exit(notRunCode);
 }
 if (!hasRedis) {
   console.log('redis-server is not on the PATH: the Redis suites are skipped, those on Postgres run.');
@@ -70,7 +70,7 @@ if (!hasRedis) {
 
 if (projects.includes('console') && spawnSync('chromium', ['--version']).status !== 0) {
   console.error('NOT RUN: the tests of the console need a browser (Debian: apt-get install chromium).');
-  process.exit(2);
+  process.exit(notRunCode);
 }
 
 /** Folders with packages of their own, by the project that needs them. */
