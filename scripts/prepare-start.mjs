@@ -4,14 +4,13 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { requireNode } from '../bin/require-node.mjs';
 import { trimRuntime } from '../bin/trim-runtime.mjs';
-import { installForStart } from './install-for-start.mjs';
+import { hiddenLockfile, installForStart } from './install-for-start.mjs';
 import { describeSetupFailure } from './setup-failure.mjs';
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 
-/** npm writes its hidden lockfile last, so an interrupted install has none. */
 function isInstallStale() {
-  const installed = join(root, 'node_modules', '.package-lock.json');
+  const installed = join(root, hiddenLockfile);
   if (!existsSync(installed)) return true;
   return statSync(join(root, 'package-lock.json')).mtimeMs > statSync(installed).mtimeMs;
 }

@@ -30,7 +30,7 @@ export function isCutShort(stderr) {
  */
 export function describeInstallFailure({ stderr, signal, folder, environment = process.env }) {
   if (signal === 'SIGKILL')
-    return 'npm ci was killed (SIGKILL). It takes 700 MB of memory: give this machine or container more.';
+    return 'npm ci was killed (SIGKILL). It takes 1 GB of memory: give this machine or container more.';
   if (isCutShort(stderr)) return adviceOnFiles('ENOSPC', folder);
   const [, code] = /^npm (?:error|ERR!) code (\w+)/m.exec(stderr) ?? [];
   if (code === undefined) return null;

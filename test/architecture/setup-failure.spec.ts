@@ -32,7 +32,7 @@ describe('npm start in a clone', () => {
   });
 
   it('says that npm was killed, and why', () => {
-    expect(describeStderr('', 'SIGKILL')).toMatch(/700 MB of memory: give this machine or container more/);
+    expect(describeStderr('', 'SIGKILL')).toMatch(/1 GB of memory: give this machine or container more/);
   });
 
   it('reads what npm 9 writes too', () => {

@@ -53,7 +53,7 @@ describe('a step that lacks a program', () => {
     });
   });
 
-  it('counts as failed where somebody named it', () => {
+  it('counts as failed when a command names it', () => {
     expect(run({ one: 0, two: 77 }, { isOptional: false })).toEqual({
       lines: ['passed  one', 'NOT RUN two', 'failed: 1'],
       recorded: [

@@ -39,8 +39,8 @@ describe.runIf(process.platform === 'linux')('npm start in a new clone refuses',
   });
 
   /** Fills the clone, which has the scripts of this one. */
-  async function fillClone(): Promise<{ path: string }> {
-    const served = await writeClone(clone, server);
+  async function fillClone(...others: string[]): Promise<{ path: string }> {
+    const served = await writeClone(clone, server, others);
     for (const name of ['bin', 'scripts']) await cp(join(project, name), join(clone, name), { recursive: true });
     return served;
   }
@@ -100,6 +100,15 @@ describe.runIf(process.platform === 'linux')('npm start in a new clone refuses',
     );
   });
 
+  it('to wait for one half of the packages when the other failed, and leaves no npm behind', async () => {
+    await fillClone(heavy);
+    server.statuses.set(addressOf('tiny-package'), [401]);
+    server.stalls.set(addressOf(heavy), [1_000]);
+    expect(await refusal()).toMatch(/ wants a login \(E401\)\. /);
+    await expect.poll(() => runningIn(clone)).toEqual([]);
+    expect(await readdir(join(clone, 'node_modules'))).toEqual([]);
+  });
+
   it('to go on when it is asked to end, and leaves no npm behind', async () => {
     const { path } = await fillClone();
     server.stalls.set(path, [1_000]);
@@ -117,7 +126,7 @@ describe.runIf(process.platform === 'linux')('npm start in a new clone refuses',
       await mkdir(join(folder, 'cache'), { mode: 0o777 });
       await chmod(join(folder, 'cache'), 0o777);
       expect(await refusal({}, unknownUid)).toMatch(
-        /^This user may not write .*npm-shrinkwrap.* \(EACCES\)\. Give this user the folder \(chown -R\), or clone/,
+        /^This user may not write .*sluice \(EACCES\)\. Give this user the folder \(chown -R\), or clone/,
       );
     });
   });
@@ -139,9 +148,7 @@ describe.runIf(process.platform === 'linux')('npm start in a new clone refuses',
       disk = SmallDisk.mount(clone, '3m');
       await fillClone();
       disk.forbidWriting();
-      expect(await refusal()).toMatch(
-        /npm-shrinkwrap\.json is on a read-only file system \(EROFS\)\. Clone to a folder/,
-      );
+      expect(await refusal()).toMatch(/sluice is on a read-only file system \(EROFS\)\. Clone to a folder/);
     });
   });
 });
@@ -173,19 +180,33 @@ describe('the packages of a new clone', () => {
 
   it('are downloaded without their metadata, by a lockfile that names no registry', async () => {
     const { tarball } = await writeClone(folder, server);
-    const usual = '/tiny-package/-/tiny-package-1.0.0.tgz';
+    const usual = addressOf('tiny-package');
     server.addFile(usual, tarball);
     await install();
     expect([server.requestsOf(usual).length, server.requestsOf('/tiny-package').length]).toEqual([1, 0]);
-    expect(await readdir(folder)).not.toContain('npm-shrinkwrap.json');
+    expect(await readdir(join(folder, 'node_modules'))).toEqual(['.bin', '.package-lock.json', 'tiny-package']);
     expect(await readFile(join(folder, 'package-lock.json'), 'utf8')).not.toContain('://');
+  });
+
+  it('replace those of another lockfile', async () => {
+    const { tarball } = await writeClone(folder, server, [heavy, '@scope/other']);
+    server.addFile(addressOf('tiny-package'), tarball);
+    await mkdir(join(folder, 'node_modules', 'former'), { recursive: true });
+    await install();
+    const packages = join(folder, 'node_modules');
+    expect(await readdir(packages)).toEqual(['.bin', '.package-lock.json', '@scope', 'tiny-package', heavy]);
+    expect(await readFile(join(packages, '.bin', 'other'), 'utf8')).toBe(command);
+    expect(await readdir(join(packages, '@scope', 'other'))).toEqual(['command.mjs', 'data.bin', 'package.json']);
+    const { stdout } = await promisify(execFile)('npm', ['ls', '--json'], { cwd: folder });
+    const { dependencies, problems } = JSON.parse(stdout) as { dependencies: object; problems?: string[] };
+    expect([Object.keys(dependencies), problems]).toEqual([['@scope/other', 'tiny-package', heavy], undefined]);
   });
 
   it('are found where the metadata says, in a registry with other addresses', async () => {
     const { path } = await writeClone(folder, server);
     await install();
     expect(server.requestsOf(path)).toHaveLength(1);
-    expect(await readdir(folder)).not.toContain('npm-shrinkwrap.json');
+    expect(await readdir(join(folder, 'node_modules'))).toEqual(['.bin', '.package-lock.json', 'tiny-package']);
     expect(await readdir(join(folder, 'node_modules', 'tiny-package'))).toContain('data.bin');
   });
 });
@@ -215,20 +236,50 @@ describe('sluice in a clone whose sources changed since its build', () => {
   });
 });
 
-/** Writes `package.json` and the lockfile of a clone with one package, of 4 MB, that the registry has. */
-async function writeClone(folder: string, registry: WeightsServer): Promise<{ path: string; tarball: Buffer }> {
-  const manifest = { name: 'tiny-package', version: '1.0.0', license: 'MIT' };
-  const { integrity, path, tarball } = await registry.addPackage('tiny-package', '1.0.0', {
-    'package.json': Buffer.from(JSON.stringify(manifest)),
-    'data.bin': randomBytes(4_000_000),
-  });
-  const dependencies = { 'tiny-package': '1.0.0' };
+/** The name of a package that the second of two processes of npm installs. */
+const heavy = 'viem';
+
+/** What is in the command of each package. */
+const command = '#!/usr/bin/env node\n';
+
+/** Where registries usually have a tarball. */
+function addressOf(name: string): string {
+  return `/${name}/-/${name.split('/').at(-1)}-1.0.0.tgz`;
+}
+
+/**
+ * Writes `package.json` and the lockfile of a clone with one package, of 4 MB, that the registry has. It has the others at
+ * their usual addresses.
+ */
+async function writeClone(
+  folder: string,
+  registry: WeightsServer,
+  others: string[] = [],
+): Promise<{ path: string; tarball: Buffer }> {
+  const publish = (name: string, bytes: number) =>
+    registry.addPackage(name, '1.0.0', {
+      'package.json': Buffer.from(JSON.stringify({ name, version: '1.0.0', license: 'MIT', bin: 'command.mjs' })),
+      'command.mjs': Buffer.from(command),
+      'data.bin': randomBytes(bytes),
+    });
+  const tiny = await publish('tiny-package', 4_000_000);
+  const integrities: Record<string, string> = { 'tiny-package': tiny.integrity };
+  for (const name of others) {
+    const { integrity, tarball } = await publish(name, 4_000);
+    registry.addFile(addressOf(name), tarball);
+    integrities[name] = integrity;
+  }
+  const dependencies = Object.fromEntries(Object.keys(integrities).map((name) => [name, '1.0.0']));
   const own = { name: 'sluice', version: '0.1.0', dependencies };
-  const packages = { '': own, 'node_modules/tiny-package': { version: '1.0.0', integrity } };
+  const entries = Object.entries(integrities).map(([name, integrity]) => [
+    `node_modules/${name}`,
+    { version: '1.0.0', integrity, bin: { [name.split('/').at(-1) ?? name]: 'command.mjs' } },
+  ]);
   await writeFile(join(folder, 'package.json'), JSON.stringify(own));
+  const packages = { '': own, ...(Object.fromEntries(entries) as object) };
   const lockfile = { ...own, lockfileVersion: 3, requires: true, packages };
   await writeFile(join(folder, 'package-lock.json'), JSON.stringify(lockfile));
-  return { path, tarball };
+  return tiny;
 }
 
 /** Ids of the processes that work in a folder. */
