@@ -131,7 +131,7 @@ describe.runIf(commit !== null)('processes of the previous release', () => {
         expect(Object.entries(await countRefusals(platform)).filter(([, count]) => count > 0)).toEqual([]);
         await expectInvariant(platform);
       },
-      // An order replaces seven processes twice: 4 minutes on two idle cores, and much more on busy ones.
+      // An order replaces seven processes twice: 65 to 105 s on two busy cores, and much more on busier ones.
       1_800_000,
     );
   });
