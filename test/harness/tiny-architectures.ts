@@ -40,6 +40,8 @@ export const architecturesWithStates = [
   'qwen3-next-fused',
   'granite-h',
   'granite-h-moe',
+  'bamba',
+  'mamba2',
   'falcon-h1',
   'nemotron-h',
   'nemotron-h-moe',

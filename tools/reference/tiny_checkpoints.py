@@ -11,6 +11,7 @@ their expected results come from the weights that this script unpacks again.
 
 import base64
 import json
+import math
 import pathlib
 import re
 import shutil
@@ -364,6 +365,20 @@ granite = dict(
     normalization_function="rmsnorm", output_router_logits=False, residual_multiplier=0.6, rms_norm_eps=1e-05,
     rope_scaling=None, rope_theta=10000, router_aux_loss_coef=0.01, shared_intermediate_size=48,
 )  # fmt: skip
+mamba2 = dict(
+    architectures=["Mamba2ForCausalLM"], bos_token_id=0, chunk_size=16, conv_kernel=4, eos_token_id=1, expand=2, head_dim=16,
+    hidden_act="silu", hidden_size=32, initializer_range=0.1, layer_norm_epsilon=1e-05, model_type="mamba2", n_groups=2,
+    norm_before_gate=True, num_heads=4, num_hidden_layers=3, pad_token_id=0, rescale_prenorm_residual=False,
+    residual_in_fp32=True, rms_norm=True, state_size=8, tie_word_embeddings=False, time_step_floor=0.0001,
+    time_step_init_scheme="random", time_step_limit=[0.0, math.inf], time_step_max=0.1, time_step_min=0.001, time_step_rank=2,
+    torch_dtype="bfloat16", transformers_version="4.44.0.dev0", use_bias=False, use_cache=True, use_conv_bias=True,
+    vocab_size=vocabulary,
+)  # fmt: skip
+bamba = dict(
+    sizes, architectures=["BambaForCausalLM"], model_type="bamba", attention_bias=False, attention_dropout=0.0,
+    attn_layer_indices=[1, 3], attn_rotary_emb=4, **mamba, mlp_bias=False, num_hidden_layers=4, num_logits_to_keep=1,
+    rms_norm_eps=1e-05, rope_scaling=None, rope_theta=10000.0, tie_word_embeddings=False,
+)  # fmt: skip
 falcon = dict(
     sizes, architectures=["FalconH1ForCausalLM"], model_type="falcon_h1", **{**mamba, "mamba_n_heads": 3}, attention_bias=False,
     attention_dropout=0.0, attention_in_multiplier=1.5, attention_out_multiplier=0.9375, attn_layer_indices=None,
@@ -562,6 +577,9 @@ published = {
         num_experts_per_tok=3, num_local_experts=6, intermediate_size=16, shared_intermediate_size=24, mamba_d_head=16,
         mamba_n_groups=2, mamba_n_heads=4, tie_word_embeddings=False,
     ),
+    "mamba2": mamba2,
+    "mamba2-tied": dict(mamba2, n_groups=1, norm_before_gate=False, tie_word_embeddings=True, use_conv_bias=False),
+    "bamba": bamba,
     "falcon-h1": dict(falcon, tie_word_embeddings=False),
     "falcon-h1-norm": dict(
         falcon, mamba_d_head=16, mamba_n_groups=2, mamba_n_heads=3 * 2, mamba_d_ssm=96, mamba_rms_norm=True,

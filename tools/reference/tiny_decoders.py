@@ -36,7 +36,8 @@ def rope(kind="default", base=10000.0, **more):
 
 
 def case(name, arch, config, layers=2, **more):
-    """`permute` is for architectures whose GGUF files have the two values of a rotary pair side by side."""
+    """`permute` is for architectures whose GGUF files have the two values of a rotary pair side by side; `whole`: the halves
+    of whole heads, whatever rotates."""
     return {"permute": False, "keys": {}, "one_added": False, **more, "name": name, "arch": arch, "config": config, "layers": layers}
 
 
@@ -76,6 +77,8 @@ NEMOTRON_KEYS = {
     "attention.layer_norm_rms_epsilon": 1e-5, "ssm.conv_kernel": 4, "ssm.state_size": 8, "ssm.group_count": 2,
     "ssm.time_step_rank": 4, "ssm.inner_size": 64,
 }  # fmt: skip
+
+MAMBA_KEYS = {key: value for key, value in NEMOTRON_KEYS.items() if key.startswith("ssm.")}
 
 MLA = dict(
     num_key_value_heads=HEADS, kv_lora_rank=16, qk_nope_head_dim=8, qk_rope_head_dim=4, head_dim=4, v_head_dim=12,
@@ -279,6 +282,14 @@ CASES = [
         intermediate_size=16, mamba_n_groups=2, position_embedding_type="rope", rope_parameters=rope())), layers=3, permute=True,
          keys={**GRANITE_KEYS, "ssm.group_count": 2, "rope.scaling.finetuned": True, "expert_count": 6,
                "expert_used_count": 3, "expert_shared_feed_forward_length": 48}),
+    # The converter of the format turns pairs of whole heads, of which a half rotates.
+    case("bamba", "granitehybrid", ("Bamba", dict(
+        attn_layer_indices=[1], mamba_n_heads=4, mamba_d_head=16, mamba_d_state=8, mamba_n_groups=2, bos_token_id=None)), layers=3,
+         permute="whole",
+         keys={"attention.head_count_kv": [0, 2, 0], "rope.dimension_count": 4, "rope.scaling.finetuned": True, **MAMBA_KEYS}),
+    case("mamba2", "mamba2", ("Mamba2", dict(
+        num_heads=4, head_dim=16, state_size=8, n_groups=2)), layers=3,
+         keys={"attention.head_count": 0, "attention.layer_norm_rms_epsilon": 1e-5, "feed_forward_length": 0, **MAMBA_KEYS}),
     case("falcon-h1", "falcon-h1", ("FalconH1", dict(
         **FALCON, mamba_n_heads=4, mamba_d_head=16, mamba_d_ssm=64, mamba_d_state=8, mamba_d_conv=4, mamba_n_groups=2,
         mamba_rms_norm=True, mamba_norm_before_gate=False, rope_parameters=rope(base=1e11))),
@@ -376,21 +387,23 @@ def interleave(values, heads, rotated):
 def write(path, entry, config, model):
     arch = entry["arch"]
     writer = gguf.GGUFWriter(path, arch)
+    attends = arch != "mamba2"
     head = entry["keys"].get("attention.key_length")
     head = head or getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
-    writer.add_context_length(config.max_position_embeddings)
+    writer.add_context_length(config.max_position_embeddings if attends else 2**20)
     writer.add_embedding_length(config.hidden_size)
     # Layers that guess further tokens count too, and have tensors that are not computed.
     writer.add_block_count(config.num_hidden_layers + entry.get("ahead", 0))
     if "feed_forward_length" not in entry["keys"]:
         writer.add_feed_forward_length(feed_forward_length(config))
-    writer.add_head_count(config.num_attention_heads)
+    if attends:
+        writer.add_head_count(config.num_attention_heads)
     for key, add, value in (
         ("attention.head_count_kv", writer.add_head_count_kv, lambda: key_value_heads(config)),
         ("attention.key_length", writer.add_key_length, lambda: head),
         ("attention.value_length", writer.add_value_length, lambda: head),
     ):
-        if key not in entry["keys"]:
+        if attends and key not in entry["keys"]:
             add(value())
     if hasattr(config, "conv_L_cache"):
         writer.add_shortconv_l_cache(config.conv_L_cache)
@@ -402,11 +415,12 @@ def write(path, entry, config, model):
         writer.add_layer_norm_eps(config.layer_norm_eps)
     parameters = getattr(config, "rope_parameters", None) or rope()
     whole = parameters.get("full_attention", parameters)
-    if "rope.freq_base" not in entry["keys"]:
+    if attends and "rope.freq_base" not in entry["keys"]:
         writer.add_rope_freq_base(whole["rope_theta"])
     is_whole = whole["rope_type"] == "proportional"
     rotated = head if is_whole else int(head * (whole.get("partial_rotary_factor") or 1))
-    writer.add_rope_dimension_count(rotated)
+    if attends and "rope.dimension_count" not in entry["keys"]:
+        writer.add_rope_dimension_count(rotated)
     adders = {
         str: writer.add_string,
         float: writer.add_float32,
@@ -462,8 +476,8 @@ def stored(entry, config, name, values, names, rotated):
     if "e_score_correction_bias" in name or name.endswith(".expert_bias"):
         yield f"blk.{name.split('.')[2]}.exp_probs_b.bias", np.ascontiguousarray(values.squeeze())
         return
-    if arch_is_nemotron(entry):
-        yield from stored_nemotron(config, name, values)
+    if arch_has_mixers(entry):
+        yield from stored_mixer(config, name, values)
         return
     if name.endswith((".router.scale", ".per_expert_scale")):
         part = "ffn_gate_inp" if name.endswith(".router.scale") else "ffn_down_exps"
@@ -476,6 +490,9 @@ def stored(entry, config, name, values, names, rotated):
         values = values * falcon_factor(config, name, values.shape)
     if entry["arch"] == "falcon-h1" and ".mamba." in name:
         yield from stored_hybrid(config, name, values)
+        return
+    if entry["config"][0] == "Bamba" and (".mamba." in name or "final_layernorm" in name or ".feed_forward." in name):
+        yield from stored_bamba(config, name, values)
         return
     if entry["arch"] == "granitehybrid" and any(part in name for part in (".mamba.", ".shared_mlp.", ".block_sparse_moe.")):
         yield from stored_hybrid(config, name, values)
@@ -499,7 +516,7 @@ def stored(entry, config, name, values, names, rotated):
     assert target is not None, f"{entry['arch']} has no name for {name}"
     if entry["permute"] and any(part in name for part in ("q_proj", "k_proj")):
         heads = config.num_attention_heads if "q_proj" in name else config.num_key_value_heads
-        values = interleave(values, heads, rotated)
+        values = interleave(values, heads, values.shape[0] // heads if entry["permute"] == "whole" else rotated)
     if entry["one_added"] and "norm" in name and "linear_attn" not in name:
         values = values + 1
     if ".linear_attn." in name:
@@ -565,15 +582,15 @@ def falcon_factor(config, name, shape):
     return np.float32(factors.get(name, factors.get(part, 1)))
 
 
-def arch_is_nemotron(entry):
-    return entry["arch"].startswith("nemotron_h")
+def arch_has_mixers(entry):
+    return entry["arch"].startswith(("nemotron_h", "mamba2"))
 
 
-def stored_nemotron(config, name, values):
+def stored_mixer(config, name, values):
     """Layers of one half, whose norm is that of attention whatever they are."""
-    outer = {"model.embeddings.weight": "token_embd", "model.norm_f.weight": "output_norm", "lm_head.weight": "output"}
-    if name in outer:
-        yield f"{outer[name]}.weight", values
+    outer = {"embeddings": "token_embd", "norm_f": "output_norm", "lm_head": "output"}
+    if name.split(".")[-2] in outer:
+        yield f"{outer[name.split('.')[-2]]}.weight", values
         return
     block, part = f"blk.{name.split('.')[2]}", name.split(".", 3)[3].removeprefix("mixer.")
     names = {
@@ -591,6 +608,16 @@ def stored_nemotron(config, name, values):
         return
     changed = {"conv1d.weight": lambda: values.squeeze(1), "A_log": lambda: -np.exp(values)[:, None], "D": lambda: values[:, None]}
     yield f"{block}.{names[part]}", np.ascontiguousarray(changed.get(part, lambda: values)())
+
+
+def stored_bamba(config, name, values):
+    if "final_layernorm" in name:
+        yield "output_norm.weight", values
+    elif ".feed_forward." in name:
+        part = name.split(".feed_forward.")[1].removesuffix("_proj.weight")
+        yield f"blk.{name.split('.')[2]}.ffn_{part}.weight", values
+    else:
+        yield from stored_hybrid(config, name, values)
 
 
 def stored_hybrid(config, name, values):

@@ -63,7 +63,8 @@ export async function openSplitRunner(path: string, shape: RunnerShape, capacity
       states = Object.fromEntries(
         Object.keys(states).map((name) => [name, tensor(outputs[name.replace('past_', 'new_')])]),
       );
-      scatter(cache, tensor(outputs.new_kv), tokenIds.length);
+      if (outputs.new_kv) scatter(cache, outputs.new_kv, tokenIds.length);
+      else cache.length += tokenIds.length;
       return {
         logits: floats(outputs.logits),
         top: { values: floats(outputs.topk_values), ids: integers(outputs.topk_ids) },

@@ -35,7 +35,10 @@ export interface StateNames {
 export type IntegerType = 'int64' | 'int32';
 
 interface DecoderGraphBase {
-  /** Keys and values of all layers: layer 0 key, layer 0 value, layer 1 key, … Of a layer with latents it is one. */
+  /**
+   * Keys and values of all layers: layer 0 key, layer 0 value, layer 1 key, … Of a layer with latents it is one. Empty if
+   * all layers of a split graph keep states.
+   */
   caches: CacheNames[];
   cacheType: 'float32' | 'float16';
   kvHeads: number;
@@ -126,13 +129,19 @@ export function inspectDecoderGraph(session: GraphSession, hints: DecoderHints =
   if (!inputs.has(input)) throw unfit(`it has no input \`${input}\``);
   const pasts = pastInputs(session.inputs);
   const firstPast = pasts[0];
-  if (!firstPast) throw unfit('it has no inputs `past_key_values.N.key` and `.value`; it was exported without a cache');
-  const base = describeCache(firstPast, hints);
-  const isSplit = outputs.has('new_kv') && inputs.has('past_lens');
+  const hasStates = session.inputs.some(({ name }) => statePattern.test(name));
+  if (!firstPast && !hasStates) {
+    throw unfit('it has no inputs `past_key_values.N.key` and `.value`; it was exported without a cache');
+  }
+  const base = firstPast ? describeCache(firstPast, hints) : noCache;
+  const isSplit = outputs.has('new_kv') === (firstPast !== undefined) && inputs.has('past_lens');
   const shape = { ...base, vocabularySize: vocabularyOf(outputs, hints) };
   if (inputs.has('seqlens_k') && inputs.has('total_length')) return deviceGraph(pasts, shape, inputs, outputs);
   return isSplit ? splitGraph(pasts, shape, inputs, outputs) : concatGraph(pasts, shape, inputs, outputs);
 }
+
+/** Of a model whose layers all keep states. */
+const noCache = { cacheType: 'float32', kvHeads: 0, headDim: 0 } as const;
 
 type Descriptions = Map<string, TensorDescription>;
 type BaseShape = Omit<DecoderGraphBase, 'caches'>;
@@ -156,12 +165,10 @@ function splitGraph(
     const ofKind = pasts.filter((_, index) => (caches[index]?.window !== undefined) === hasWindow);
     return sizesOf(ofKind, base);
   };
-  const [, , heads, , dimension] = outputs.get('new_kv')?.shape ?? [];
   return {
     ...base,
     kind: 'split',
-    kvHeads: fixedSize(heads, base.kvHeads, 'num_key_value_heads'),
-    headDim: fixedSize(dimension, base.headDim, 'head_dim'),
+    ...freshSizes(outputs.get('new_kv'), base),
     sizes: { whole: sizesWhere(false), windowed: sizesWhere(true) },
     caches,
     ...splitOutputs(inputs, outputs),
@@ -170,6 +177,16 @@ function splitGraph(
     mediaWidth: mediaWidthOf(inputs),
     takesPositions: inputs.has('rotary_positions'),
     seesWholeImages: inputs.has('media_groups'),
+  };
+}
+
+/** Sizes of new positions. */
+function freshSizes(fresh: TensorDescription | undefined, base: BaseShape): Pick<BaseShape, 'kvHeads' | 'headDim'> {
+  if (fresh === undefined) return { kvHeads: 0, headDim: 0 };
+  const [, , heads, , dimension] = fresh.shape;
+  return {
+    kvHeads: fixedSize(heads, base.kvHeads, 'num_key_value_heads'),
+    headDim: fixedSize(dimension, base.headDim, 'head_dim'),
   };
 }
 

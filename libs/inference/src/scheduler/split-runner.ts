@@ -42,6 +42,8 @@ export class SplitRunner {
   /** Freed by the next run: megabytes, at every step that fetches them. */
   private lastLogits: Float32Array | null = null;
   private readonly takesStarts: boolean;
+  /** Empty for a graph whose layers all keep states. */
+  private readonly freshFetches: readonly string[];
   /** Null for a graph that takes tokens only. */
   private readonly media: MediaFeeds | null;
 
@@ -50,6 +52,7 @@ export class SplitRunner {
     private readonly graph: SplitGraph,
     private readonly states: RowStates,
   ) {
+    this.freshFetches = graph.caches.length === 0 ? [] : ['new_kv'];
     this.takesStarts = graph.caches.some(({ window }) => window !== undefined);
     const { mediaWidth, takesPositions, seesWholeImages: takesGroups } = graph;
     this.media =
@@ -63,7 +66,7 @@ export class SplitRunner {
     const pastStates = this.states.past(input.rows.map(({ state }) => state));
     const feeds = { ...this.feedsOf(input, batch, steps), ...pastStates.feeds };
     for (const tensor of input.past) this.cacheElementsFed += productOf(tensor.dims);
-    const fetches = ['new_kv', ...this.states.fetches, ...this.fetchesFor(wanted)];
+    const fetches = [...this.freshFetches, ...this.states.fetches, ...this.fetchesFor(wanted)];
     const outputs = await this.timedRun(feeds, fetches).catch((error: unknown) => {
       pastStates.release();
       throw error;
@@ -72,7 +75,7 @@ export class SplitRunner {
       feeds,
       outputs,
       pastStates,
-      fresh: { data: floats(outputs['new_kv']), batch, steps },
+      fresh: { data: this.freshFetches.length === 0 ? new Float32Array(0) : floats(outputs['new_kv']), batch, steps },
       logits: this.logitsOf(outputs, firstPlaces(input)),
     };
   }

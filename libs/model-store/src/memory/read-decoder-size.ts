@@ -50,8 +50,9 @@ function sizeOf({ inputs, outputs, initializers }: StoredModel, nodes: readonly 
   // Other layouts keep two or more caches of a row, as long as V8 does not collect them.
   if (!inputs.some(({ name }) => name === 'past_lens')) return null;
   const pasts = inputs.filter(({ name }) => pastPattern.test(name));
+  const states = inputs.filter(({ name }) => statePattern.test(name));
   const vocabularySize = Number(outputs.find(({ name }) => name === 'logits')?.dimensions.at(-1));
-  if (pasts.length === 0 || !Number.isInteger(vocabularySize)) return null;
+  if (pasts.length + states.length === 0 || !Number.isInteger(vocabularySize)) return null;
   const size = { cacheBytesPerToken: 0, windowCache: null as DecoderSize['windowCache'] };
   for (const { type, dimensions } of pasts) {
     const [, heads, positions, headSize] = dimensions;
@@ -60,7 +61,6 @@ function sizeOf({ inputs, outputs, initializers }: StoredModel, nodes: readonly 
     if (Number.isNaN(window)) size.cacheBytesPerToken += bytes;
     else size.windowCache = { size: window, bytesPerToken: (size.windowCache?.bytesPerToken ?? 0) + bytes };
   }
-  const states = inputs.filter(({ name }) => statePattern.test(name));
   const stateBytes = states.reduce((sum, { type, dimensions: [, ...sizes] }) => {
     return sum + bytesOfTensor({ type, dimensions: sizes.map(Number) });
   }, 0);

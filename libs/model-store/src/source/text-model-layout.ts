@@ -1,4 +1,5 @@
 import { jsonFault } from '../convert/invalid-file.js';
+import { parsePythonJson } from '../convert/python-json.js';
 import { addedAsExport } from '../convert/exported-families.js';
 import { chooseHubGraph, configurationFiles, type GraphKind } from './hub-files.js';
 import { pullError } from './pull-error.js';
@@ -54,7 +55,7 @@ function hasOneClass({ id2label: labels, num_labels: count }: Record<string, unk
 
 export function parseJson(text: string, path: string, where: string): Record<string, unknown> {
   try {
-    return JSON.parse(text) as Record<string, unknown>;
+    return parsePythonJson(text) as Record<string, unknown>;
   } catch (error) {
     const reason = text === '' ? '' : `: ${jsonFault(error)}`;
     throw pullError(`${where} has no readable ${path}${reason}.`, error);

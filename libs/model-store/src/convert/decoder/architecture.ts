@@ -14,6 +14,8 @@ export interface Architecture {
   className: string;
   /** Order of the rotary pairs in a GGUF file. */
   rotaryPairs: RotaryPairs;
+  /** Its converter put the halves of whole heads side by side, also where only a part of a head rotates. */
+  pairsOfWholeHeads?: true;
   /** Layer norms without bias instead of RMS norms. */
   layerNorms?: true;
   normPlacement?: 'after' | 'both';
@@ -93,6 +95,8 @@ export interface Architecture {
   exactYarn?: true;
   /** The replacement of attention in layers without keys and values; absent: every layer attends. */
   mixer?: Mixer['kind'];
+  /** No layer attends, so files have no heads. */
+  attentionFree?: true;
   /** Layers attend besides what `mixer` says, and add the results. */
   besideAttention?: true;
   /** Value heads that share a key head follow each other in GGUF files, unlike those of Qwen 3.5. */

@@ -22,10 +22,11 @@ export function countLayers({ parameters, fileName }: Pick<DecoderSource, 'param
 
 /** Reads the replacements of attention in the layers of an architecture. Empty if all layers attend. */
 export function readMixers(source: DecoderSource, architecture: Architecture, layers: number): ReadMixers {
-  const { mixer, groupedHeads, besideAttention, oneHalf } = architecture;
+  const { mixer, groupedHeads, attentionFree, besideAttention, oneHalf } = architecture;
   if (mixer === 'short-convolution') return readListed(source, layers, convolutionReader(source));
-  if (mixer === 'mamba' && besideAttention) {
-    return { mixers: Array.from({ length: layers }, (_, layer) => ({ ...readMamba(source, layer), besideAttention })) };
+  if (mixer === 'mamba' && (attentionFree || besideAttention)) {
+    const beside = besideAttention && { besideAttention };
+    return { mixers: Array.from({ length: layers }, (_, layer) => ({ ...readMamba(source, layer), ...beside })) };
   }
   if (mixer === 'mamba') {
     const isMamba = (layer: number) => !oneHalf || source.tensors.has(`blk.${layer}.ssm_in.weight`);

@@ -93,9 +93,10 @@ type Sizes = ReturnType<typeof readSizes>;
 function readSizes(source: DecoderSource, architecture: Architecture, chosen?: number) {
   const { parameters, fileName } = source;
   const hiddenSize = parameters.size('embedding_length');
-  const heads = parameters.size('attention.head_count');
   const layers = countLayers(source);
   const { mixers, keyValueHeads: listedHeads } = readMixers(source, architecture, layers);
+  if (architecture.attentionFree) return { layers, hiddenSize, mixers, ...noHeads, ...readContext(source, chosen) };
+  const heads = parameters.size('attention.head_count');
   // All heads attend to the same latents.
   const keyValueHeads = architecture.latentAttention
     ? 1
@@ -104,14 +105,20 @@ function readSizes(source: DecoderSource, architecture: Architecture, chosen?: n
   const headSize = latent
     ? latent.rank + parameters.size('rope.dimension_count')
     : parameters.size('attention.key_length', hiddenSize / heads);
-  const modelContext = parameters.size('context_length');
   const dimensions = parameters.size('rope.dimension_count', headSize);
   if (heads % keyValueHeads !== 0 || headSize % 2 !== 0 || dimensions > headSize || dimensions % 2 !== 0) {
     const sizes = `${heads} heads of ${headSize} with ${keyValueHeads} key-value heads`;
     throw invalidFile(fileName, `${sizes} and ${dimensions} rotated dimensions do not fit`);
   }
-  const contextLength = Math.min(chosen ?? modelContext, stretchedContext(source) ?? modelContext);
-  return { layers, hiddenSize, heads, keyValueHeads, headSize, latent, mixers, modelContext, contextLength };
+  return { layers, hiddenSize, heads, keyValueHeads, headSize, latent, mixers, ...readContext(source, chosen) };
+}
+
+/** Least sizes of heads that compute nothing. */
+const noHeads = { heads: 1, keyValueHeads: 1, headSize: 2, latent: undefined };
+
+function readContext(source: DecoderSource, chosen?: number) {
+  const modelContext = source.parameters.size('context_length');
+  return { modelContext, contextLength: Math.min(chosen ?? modelContext, stretchedContext(source) ?? modelContext) };
 }
 
 function refuseUncomputed(

@@ -78,8 +78,12 @@ export class SourceDecoder implements WeightSource {
     const read = (first: number, last: number) => source.rows(slice.from + first, slice.from + last);
     if (slice.groups) return groupedRows(slice.groups, { columns, read }, [from, to]);
     if (!this.isAdjacent(name)) return read(from, to);
+    return halfSplitRows({ columns, ...this.pairs, read }, from, to);
+  }
+
+  private get pairs(): { headSize: number; rotated: number } {
     const { headSize, rotary } = this.shape;
-    return halfSplitRows({ columns, headSize, rotated: rotary.dimensions, read }, from, to);
+    return { headSize, rotated: this.architecture.pairsOfWholeHeads ? headSize : rotary.dimensions };
   }
 
   async vector(name: string): Promise<Float32Array> {
@@ -88,9 +92,8 @@ export class SourceDecoder implements WeightSource {
     const whole = await stored.rows(0, rows === 1 ? rowsOf(stored) : rows);
     const values = rows === 1 ? whole.slice(from, from + columns) : whole;
     if (!this.isAdjacent(name)) return values;
-    const { headSize, rotary } = this.shape;
     const read = (first: number, last: number) => Promise.resolve(values.subarray(first, last));
-    return halfSplitRows({ columns: 1, headSize, rotated: rotary.dimensions, read }, 0, values.length);
+    return halfSplitRows({ columns: 1, ...this.pairs, read }, 0, values.length);
   }
 
   /** Returns the name of the tensor of the source that a weight is part of. */

@@ -33,7 +33,8 @@ const masked = -1e9;
  * - output `lse`: float32 [batch], the log of the sum of exponentials of the row of logits
  * - output `wanted_logits`: float32 [batch, wanted]
  * - output `new_kv`: float32 [2 * layers, batch, kv_heads, seq, head_dim], layer by layer that attends, key then value;
- *   of latents [layers, …]. Zeros fill what a layer has less of heads and their values than another.
+ *   of latents [layers, …]. Zeros fill what a layer has less of heads and their values than another. Absent if no layer
+ *   attends.
  */
 export function emitSplitDecoder(options: DecoderOptions): OnnxGraph {
   if (options.linear.kind === 'float16') throw new Error('The split graph computes in float32.');
@@ -102,9 +103,11 @@ class SplitDecoder implements LayerStates {
     const hidden = body.emitLayers((layer, projections) => this.attend(layer, projections), this);
     const last = builder.node('GatherND', [hidden, this.unsqueeze('last_index', [1])], { batch_dims: 1 });
     this.emitOutputs(body.emitHead(last), shape.vocabularySize);
-    builder.node('Concat', this.newKeyValues, { axis: 0 }, 'new_kv');
-    const { keyValueHeads, headSize } = shape;
-    builder.output('new_kv', 'float32', [this.newKeyValues.length, 'batch', keyValueHeads, 'seq', headSize]);
+    if (this.newKeyValues.length > 0) {
+      builder.node('Concat', this.newKeyValues, { axis: 0 }, 'new_kv');
+      const { keyValueHeads, headSize } = shape;
+      builder.output('new_kv', 'float32', [this.newKeyValues.length, 'batch', keyValueHeads, 'seq', headSize]);
+    }
     for (const { layer, name, dimensions } of stateTensors(shape)) {
       builder.output(this.state(layer, name).present, 'float32', ['batch', ...dimensions]);
     }

@@ -5,7 +5,7 @@ import type { HubConfig } from './hub-config.js';
 import { deepseek2, deepseek3, glm4MoeLite } from './hub-latent-architectures.js';
 import { gemma4, gemma4Unified } from './hub-gemma-architectures.js';
 import { llama4 } from './hub-llama4.js';
-import { falconH1, graniteHybrid, nemotronH } from './hub-mamba-architectures.js';
+import { bamba, falconH1, graniteHybrid, mamba2, nemotronH } from './hub-mamba-architectures.js';
 import type { RowFactors } from './scaled-tensor.js';
 import { type LayerKinds, lfm2, lfm2moe, qwen35, qwen35moe, qwen3next } from './hub-state-architectures.js';
 
@@ -375,6 +375,8 @@ export const hubArchitectures: Readonly<Record<string, HubArchitecture>> = {
     parameters: graniteScales,
   },
   GraniteMoeHybridForCausalLM: graniteHybrid,
+  BambaForCausalLM: bamba,
+  Mamba2ForCausalLM: mamba2,
   FalconH1ForCausalLM: falconH1,
   NemotronHForCausalLM: nemotronH,
   GemmaForCausalLM: {

@@ -19,6 +19,16 @@ const mambaParameters = {
   ssm_d: { name: 'mamba.D' },
 };
 
+/** The same where the layer has one part only. */
+const mixerModules = Object.fromEntries(
+  Object.entries(mambaModules).map(([name, module]) => [name, module.replace('mamba', 'mixer')]),
+);
+const mixerParameters = {
+  'ssm_dt.bias': { name: 'mixer.dt_bias' },
+  ssm_a: { ...mambaParameters.ssm_a, name: 'mixer.A_log' },
+  ssm_d: { name: 'mixer.D' },
+};
+
 /** Granite 4: layers of attention only, or mostly of Mamba 2, with and without experts. */
 export const graniteHybrid = {
   architecture: 'granitehybrid',
@@ -108,6 +118,75 @@ export const falconH1 = {
   },
 };
 
+/** Bamba: mostly Mamba 2, with a feed-forward in each layer. Half of each head rotates unless the file says otherwise. */
+export const bamba = {
+  architecture: 'granitehybrid',
+  layer: {
+    attn_norm: 'input_layernorm',
+    ffn_norm: 'pre_ff_layernorm',
+    ffn_gate: 'feed_forward.gate_proj',
+    ffn_up: 'feed_forward.up_proj',
+    ffn_down: 'feed_forward.down_proj',
+  },
+  kinds: { ...graniteHybrid.kinds, of: bambaKinds },
+  outer: { token_embd: 'embed_tokens', output_norm: 'final_layernorm' },
+  defaults: {
+    rms_norm_eps: 1e-5,
+    num_key_value_heads: 8,
+    partial_rotary_factor: 0.5,
+    mamba_n_heads: 128,
+    mamba_n_groups: 1,
+    mamba_d_state: 256,
+    mamba_d_conv: 4,
+    mamba_expand: 2,
+  },
+  parameters: (config: HubConfig) => {
+    const heads = config.size('num_key_value_heads');
+    return {
+      'attention.head_count_kv': bambaKinds(config).map((kind) => (kind === 'mamba' ? 0 : heads)),
+      ...mambaSizes(config, config.size('mamba_expand') * config.size('hidden_size')),
+    };
+  },
+};
+
+/** Mamba 2 alone: no layer attends. */
+export const mamba2 = {
+  architecture: 'mamba2',
+  layer: { attn_norm: 'norm', ...mixerModules },
+  kinds: {
+    of: (config: HubConfig) => Array.from({ length: config.size('num_hidden_layers') }, () => 'mamba'),
+    modules: { mamba: {} },
+    parameters: { mamba: mixerParameters },
+  },
+  outer: { token_embd: 'embeddings', output_norm: 'norm_f' },
+  otherNames: {
+    mamba_n_heads: 'num_heads',
+    mamba_n_groups: 'n_groups',
+    mamba_d_state: 'state_size',
+    mamba_d_conv: 'conv_kernel',
+    mamba_d_head: 'head_dim',
+    rms_norm_eps: 'layer_norm_epsilon',
+  },
+  // Files say nothing of heads that attend, of feed-forwards, or of how long a text may be.
+  defaults: {
+    num_attention_heads: 1,
+    intermediate_size: 1,
+    max_position_embeddings: 2 ** 20,
+    rms_norm_eps: 1e-5,
+    mamba_n_heads: 128,
+    mamba_n_groups: 8,
+    mamba_d_state: 128,
+    mamba_d_conv: 4,
+    mamba_d_head: 64,
+  },
+  parameters: (config: HubConfig) => ({
+    'attention.key_length': undefined,
+    'attention.value_length': undefined,
+    'rope.dimension_count': undefined,
+    ...mambaSizes(config, config.size('mamba_n_heads') * config.size('mamba_d_head')),
+  }),
+};
+
 /** Nemotron-H and Nemotron 3: each layer is Mamba 2, attention, a feed-forward or experts. */
 export const nemotronH = {
   architecture: 'nemotron_h',
@@ -115,9 +194,7 @@ export const nemotronH = {
   kinds: {
     of: nemotronKinds,
     modules: {
-      mamba: Object.fromEntries(
-        Object.entries(mambaModules).map(([name, part]) => [name, part.replace('mamba', 'mixer')]),
-      ),
+      mamba: mixerModules,
       attention: {
         attn_q: 'mixer.q_proj',
         attn_k: 'mixer.k_proj',
@@ -131,13 +208,7 @@ export const nemotronH = {
         ffn_down_shexp: 'mixer.shared_experts.down_proj',
       },
     },
-    parameters: {
-      mamba: {
-        'ssm_dt.bias': { name: 'mixer.dt_bias' },
-        ssm_a: { name: 'mixer.A_log', change: (value: number) => -Math.exp(value) },
-        ssm_d: { name: 'mixer.D' },
-      },
-    },
+    parameters: { mamba: mixerParameters },
     withExperts: ['moe'],
   },
   optional: { ffn_latent_down: 'mixer.fc1_latent_proj', ffn_latent_up: 'mixer.fc2_latent_proj' },
@@ -263,6 +334,12 @@ function graniteKinds(config: HubConfig): string[] {
   }
   const names: Readonly<Record<string, string>> = { full_attention: 'attention', linear_attention: 'mamba' };
   return types.map((type) => names[String(type)] ?? String(type));
+}
+
+function bambaKinds(config: HubConfig): string[] {
+  const attending = new Set(config.has('attn_layer_indices') ? config.numbers('attn_layer_indices') : []);
+  const layers = config.size('num_hidden_layers');
+  return Array.from({ length: layers }, (_, layer) => (attending.has(layer) ? 'attention' : 'mamba'));
 }
 
 function graniteSizes(config: HubConfig): HubParameterValues {

@@ -3,6 +3,7 @@ import { filesAmong, filesBelow } from '../../files-below.js';
 import type { ByteSource } from '../byte-source.js';
 import { InputFile } from '../input-file.js';
 import { invalidFile, jsonFault } from '../invalid-file.js';
+import { parsePythonJson } from '../python-json.js';
 
 /** The files of a model, in a folder or behind a url, by their paths. */
 export interface ModelFiles {
@@ -47,7 +48,7 @@ export async function readJsonValue(files: ModelFiles, name: string): Promise<un
   const file = await files.open(name);
   try {
     if (file.bytes > maxJsonBytes) throw invalidFile(name, `it has ${file.bytes} bytes, too many for a configuration`);
-    return JSON.parse(Buffer.from(await file.read(0, file.bytes)).toString('utf8'));
+    return parsePythonJson(Buffer.from(await file.read(0, file.bytes)).toString('utf8'));
   } catch (error) {
     throw error instanceof SyntaxError ? invalidFile(name, jsonFault(error)) : error;
   } finally {
