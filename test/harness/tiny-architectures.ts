@@ -51,7 +51,7 @@ export const architecturesWithStates = [
 export const architecturesWithLatents = ['deepseek-v2-lite', 'deepseek-v2', 'deepseek-v3', 'glm4-moe-lite'];
 
 /** Models whose layers share keys and values. */
-export const architecturesWithSharedKeys = ['gemma4', 'gemma4-moe'];
+export const architecturesWithSharedKeys = ['gemma3n', 'gemma4', 'gemma4-moe'];
 
 export function knownTexts(name: string): KnownText[] {
   return modelOf(name).texts;

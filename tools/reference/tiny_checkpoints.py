@@ -322,7 +322,20 @@ def with_layer_ahead(tensors: dict, dtype: torch.dtype) -> dict:
     }
 
 
+def with_senses(tensors: dict, dtype: torch.dtype) -> dict:
+    """Published files have the text model inside another, with parts that see and hear, and all layers have keys and values."""
+    inner = {name.replace("model.", "model.language_model.", 1): values for name, values in tensors.items()}
+    layers = "model.language_model.layers"
+    for layer in range(5, 8):
+        for part in ("k_proj", "v_proj", "k_norm"):
+            name = f"self_attn.{part}.weight"
+            inner[f"{layers}.{layer}.{name}"] = inner[f"{layers}.0.{name}"].clone()
+    senses = ("vision_tower.timm_model.conv_stem.conv", "audio_tower.conformer.0.norm", "embed_vision.embedding", "embed_audio.embedding")
+    return inner | {f"model.{name}.weight": torch.zeros(4, 4, dtype=dtype) for name in senses}
+
+
 added_tensors = {
+    "gemma3n-sees": with_senses,
     "qwen35-sees": with_guesses,
     "qwen3-next": with_guesses,
     "qwen35-moe-sees": with_stacked_experts,
@@ -425,6 +438,16 @@ gemma4_text = dict(
     use_bidirectional_attention=None, use_cache=True, use_double_wide_mlp=True, vocab_size=vocabulary,
     vocab_size_per_layer_input=vocabulary,
 )  # fmt: skip
+gemma3n_text = dict(
+    activation_sparsity_pattern=[0.95] * 3 + [0.6] + [0.0] * 4, altup_active_idx=0, altup_coef_clip=120.0, altup_correct_scale=True,
+    altup_lr_multiplier=1.0, altup_num_inputs=4, attention_bias=False, attention_dropout=0.0, final_logit_softcapping=5.0,
+    head_dim=8, hidden_activation="gelu_pytorch_tanh", hidden_size=32, hidden_size_per_layer_input=12, initializer_range=0.02,
+    intermediate_size=[48] * 8, laurel_rank=16, layer_types=(["sliding_attention"] * 3 + ["full_attention"]) * 2,
+    max_position_embeddings=256, model_type="gemma3n_text", num_attention_heads=4, num_hidden_layers=8, num_key_value_heads=2,
+    num_kv_shared_layers=3, query_pre_attn_scalar=256, rms_norm_eps=1e-06, rope_local_base_freq=10000.0, rope_scaling=None,
+    rope_theta=1000000.0, sliding_window=6, torch_dtype="bfloat16", use_cache=True, vocab_size=vocabulary,
+    vocab_size_per_layer_input=vocabulary - 8,
+)  # fmt: skip
 llama4_text = dict(
     sizes, model_type="llama4_text", attention_bias=False, attention_chunk_size=6,
     attention_dropout=0.0, attn_scale=0.5, attn_temperature_tuning=True, floor_scale=8, for_llm_compressor=False, head_dim=8,
@@ -475,6 +498,14 @@ published = {
             projector_input_dim=16, projector_output_dim=16, rope_theta=10000, vision_feature_layer=-1,
             vision_feature_select_strategy="default", vision_output_dim=16,
         ),
+    ),
+    "gemma3n": dict(gemma3n_text, architectures=["Gemma3nForCausalLM"], altup_active_idx=1, eos_token_id=1),
+    "gemma3n-sees": dict(
+        architectures=["Gemma3nForConditionalGeneration"], audio_soft_tokens_per_image=188, audio_token_id=3, boa_token_id=3,
+        boi_token_id=2, eoa_token_id=3, eoi_token_id=2, eos_token_id=[1, 4], image_token_id=2, initializer_range=0.02,
+        model_type="gemma3n", text_config=gemma3n_text, torch_dtype="bfloat16", transformers_version="4.53.0.dev0",
+        vision_soft_tokens_per_image=256, audio_config=dict(model_type="gemma3n_audio"),
+        vision_config=dict(architecture="mobilenetv5_300m_enc", model_type="gemma3n_vision"),
     ),
     "gemma4": dict(gemma4_text, architectures=["Gemma4ForCausalLM"]),
     "gemma4-sees": dict(
@@ -646,7 +677,10 @@ def randomize(model: torch.nn.Module, seed: int) -> None:
     for name, value in model.named_parameters():
         if name.endswith("e_score_correction_bias"):
             continue
-        if value.dim() > 1:
+        # Larger factors of residual streams would grow with each layer, and so would the errors of rounding.
+        if name.endswith(("prediction_coefs.weight", "correction_coefs.weight")):
+            torch.nn.init.normal_(value, std=0.2)
+        elif value.dim() > 1:
             torch.nn.init.normal_(value, std=0.6 if "embed" in name else 1.2 / value.shape[-1] ** 0.5)
         else:
             around = 1.0 if "norm" in name and float(value.mean()) > 0.5 else 0.0
@@ -760,6 +794,10 @@ def make_published(name: str, tokenizer: PreTrainedTokenizerFast) -> None:
     # Kimi K2 has a model_type of its own, which the library does not know, and the class of DeepSeek V3.
     config_class = transformers.DeepseekV3Config if name == "kimi-k2" else transformers.AutoConfig
     config = config_class.from_pretrained(target, attn_implementation="eager")
+    # Its part that sees is of a library that is not needed here.
+    if name == "gemma3n-sees":
+        config, model_class = config.text_config, transformers.Gemma3nForCausalLM
+        config._attn_implementation = "eager"
     for seed in range(1, 40):
         model = model_class(config).eval()
         randomize(model, seed)

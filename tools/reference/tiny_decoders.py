@@ -214,6 +214,15 @@ CASES = [
         **MLA, q_lora_rank=24, n_shared_experts=1, routed_scaling_factor=1.8, rope_parameters=rope(base=1e6))), layers=3,
          keys={**MLA_KEYS, **APART, "attention.q_lora_rank": 24, "expert_shared_count": 1, "expert_weights_scale": 1.8,
                "expert_weights_norm": True, "expert_gating_func": 2, "nextn_predict_layers": 1}, ahead=1),
+    case("gemma3n", "gemma3n", ("Gemma3nText", dict(
+        tie_word_embeddings=True, sliding_window=12, num_kv_shared_layers=3, hidden_size_per_layer_input=12, laurel_rank=16,
+        vocab_size_per_layer_input=VOCABULARY - 20, altup_num_inputs=4, altup_active_idx=0, final_logit_softcapping=5.0,
+        intermediate_size=24, activation_sparsity_pattern=[0.95] * 4 + [0.0] * 4,
+        layer_types=(["sliding_attention"] * 3 + ["full_attention"]) * 2)), layers=8,
+         keys={"altup.num_inputs": 4, "altup.active_idx": 0, "attention.sliding_window": 12, "attention.shared_kv_layers": 3,
+               "attention.sliding_window_pattern": [True, True, True, False] * 2, "embedding_length_per_layer_input": 12,
+               "activation_sparsity_scale": [1.6448536269514722] * 4 + [-math.inf] * 4, "feed_forward_length": [24] * 8,
+               "final_logit_softcapping": 5.0}),
     case("gemma4", "gemma4", ("Gemma4Text", dict(
         tie_word_embeddings=True, sliding_window=12, global_head_dim=16, num_kv_shared_layers=4, use_double_wide_mlp=True,
         hidden_size_per_layer_input=12, vocab_size_per_layer_input=VOCABULARY, final_logit_softcapping=5.0, intermediate_size=24,
@@ -320,7 +329,7 @@ def build(entry, attempt):
     model = AutoModelForCausalLM.from_config(config, attn_implementation="eager", dtype=torch.float32).eval()
     with torch.no_grad():
         for name, values in [*model.named_parameters(), *model.named_buffers()]:
-            if name.endswith(("inv_freq", "mup_vector", "embed_scale")):
+            if name.endswith(("inv_freq", "mup_vector", "embed_scale", "router_input_scale", "projection_scale", "layer_input_scale")):
                 continue
             values.copy_(random_values(name, values, config.tie_word_embeddings).half().float())
     return config, model
@@ -333,7 +342,9 @@ def random_values(name, values, tied):
         return noise * (0.12 if tied else 0.5)
     if ".conv.conv." in name:
         return noise * 0.6
-    if "layer_scalar" in name or name.endswith(("router.scale", ".per_expert_scale")):
+    if "prediction_coefs" in name or "correction_coefs" in name:
+        return noise * 0.2
+    if "layer_scalar" in name or name.endswith("correct_output_scale") or name.endswith(("router.scale", ".per_expert_scale")):
         return noise * 0.2 + 1
     if "norm" in name:
         return noise * 0.2 + (0 if values.mean() == 0 else 1)
@@ -440,6 +451,10 @@ def write(path, entry, config, model):
             # The weights are exact in half precision unless they were multiplied; norms, biases and decays are float32.
             is_half = values.ndim > 1 and not target.endswith("ssm_a") and arch != "falcon-h1"
             writer.add_tensor(target, values.astype(np.float16) if is_half else values)
+    for target, part in (("altup_proj", "altup_projections"), ("altup_unembd_proj", "altup_unembed_projections")):
+        matrices = [tensor.numpy() for name, tensor in model.state_dict().items() if f".{part}." in name]
+        if matrices:
+            writer.add_tensor(f"{target}.weight", np.stack(matrices).astype(np.float16))
     for layer in range(config.num_hidden_layers, config.num_hidden_layers + entry.get("ahead", 0)):
         writer.add_tensor(f"blk.{layer}.nextn.eh_proj.weight", np.zeros((HIDDEN, 2 * HIDDEN), dtype=np.float16))
         writer.add_tensor(f"blk.{layer}.attn_norm.weight", np.ones(HIDDEN, dtype=np.float32))
@@ -506,7 +521,10 @@ def stored(entry, config, name, values, names, rotated):
         yield f"{block}.attn_k_b.weight", np.ascontiguousarray(keys.swapaxes(1, 2))
         yield f"{block}.attn_v_b.weight", np.ascontiguousarray(head_values)
         return
-    name = f"{name}.weight" if name.endswith((".sinks", ".layer_scalar")) else name
+    # Streams but the first have a projection each, which are one tensor here.
+    if ".altup_projections." in name or ".altup_unembed_projections." in name:
+        return
+    name = f"{name}.weight" if name.endswith((".sinks", ".layer_scalar", ".correct_output_scale")) else name
     if name.endswith((".A_log", ".dt_bias")):
         block = f"blk.{name.split('.')[2]}"
         target = f"{block}.ssm_a" if name.endswith(".A_log") else f"{block}.ssm_dt.bias"

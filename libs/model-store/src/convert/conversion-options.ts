@@ -31,10 +31,11 @@ export function chooseLayout(options: ConversionOptions): ChosenLayout {
     emitDecoder: emitters[layout],
     check: ({ mixers, latent, media, ...heads }) => {
       const varied = heads.headSizes ?? heads.keyValueHeadsOfLayers ?? heads.keysAsValues ?? heads.sharedKeyValues;
-      const isSplitOnly = mixers ?? latent ?? varied ?? media;
+      const isSplitOnly = mixers ?? latent ?? varied ?? heads.residualStreams ?? media;
       if (layout === 'split' || isSplitOnly === undefined) return;
       if (media) throw badOption('layout', 'must be `split` for a model that reads images');
-      const reason = latent ? 'attend to latents' : mixers ? 'keep a state' : 'share keys and values';
+      const others = varied ? 'share keys and values' : 'pass several residual streams on';
+      const reason = latent ? 'attend to latents' : mixers ? 'keep a state' : others;
       throw badOption('layout', `must be \`split\` for a model whose layers ${reason}`);
     },
     suffix: layout === 'split' ? '' : ` layout=${layout}`,

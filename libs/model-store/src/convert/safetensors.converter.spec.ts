@@ -422,6 +422,24 @@ describe('a checkpoint that cannot be converted', () => {
       'it has no tensor model.layers.0.block_sparse_moe.router.layer.weight',
     ],
     [
+      'corrections of residual streams without a scale',
+      'gemma3n',
+      (input) => edit(input, 'config.json', (config) => (config['altup_correct_scale'] = false)),
+      'config.json cannot be converted: its altup_correct_scale is false',
+    ],
+    [
+      'thresholds for the gates of fewer layers',
+      'gemma3n',
+      (input) => edit(input, 'config.json', (config) => (config['activation_sparsity_pattern'] = [0.95])),
+      'config.json cannot be converted: it has thresholds for the gates of 1 layers, not 8',
+    ],
+    [
+      'a residual stream that there is not',
+      'gemma3n',
+      (input) => edit(input, 'config.json', (config) => (config['altup_active_idx'] = 4)),
+      'config.json cannot be converted: its layers compute stream 4 of 4',
+    ],
+    [
       'heads that differ between layers of one kind',
       'gemma4-31b',
       (input) =>

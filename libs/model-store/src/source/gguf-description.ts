@@ -7,6 +7,7 @@ import {
   type DecoderShape,
   headSizeOf,
   keyValueHeadsOf,
+  layerTableRows,
   stateTensors,
 } from '../convert/decoder/decoder-shape.js';
 import type { LinearFormat } from '../convert/decoder/linear-layer.js';
@@ -154,8 +155,8 @@ export function sizesOf(shape: DecoderShape, parameters: number) {
   };
 }
 
-function tableValues({ layerInputs, layers, vocabularySize }: DecoderShape): number {
-  return layerInputs ? layerInputs.size * layers * vocabularySize : 0;
+function tableValues(shape: DecoderShape): number {
+  return shape.layerInputs ? shape.layerInputs.size * shape.layers * layerTableRows(shape) : 0;
 }
 
 /** State of one request in the layers that do not attend. */

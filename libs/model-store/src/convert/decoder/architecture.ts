@@ -70,6 +70,8 @@ export interface Architecture {
    * values of earlier ones, and keys may be values.
    */
   variedHeads?: true;
+  /** Layers pass several residual streams on, and have a projection around their attention. */
+  residualStreams?: true;
   /** Experts are there in addition to the layer's feed-forward. */
   expertsBeside?: true;
   /** Every token sees the whole text: the model gives embeddings, and writes none. */

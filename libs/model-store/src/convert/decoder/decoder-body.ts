@@ -21,6 +21,7 @@ import {
 import { LayerInputs } from './layer-inputs.js';
 import { LatentLayers } from './latent-attention.js';
 import { AxisRotation, MediaInputs } from './media-inputs.js';
+import { emitStreams } from './residual-streams.js';
 import { type RotaryTables, RotaryTableSet } from './rotary-tables.js';
 import { emitMixer, type LayerStates } from './mixer.js';
 import { SharedTable } from './shared-table.js';
@@ -91,6 +92,9 @@ export class DecoderBody {
   emitLayers(attention: Attention, states?: LayerStates): ValueName {
     const { shape } = this.options;
     const embedded = this.scaled(this.emitEmbedding(), shape.scales?.embedding);
+    if (shape.residualStreams) {
+      return emitStreams(this, embedded, (layer, input) => this.attentionBlock(layer, input, attention));
+    }
     let residual = this.media?.replace(embedded) ?? embedded;
     const inputs = shape.layerInputs ? new LayerInputs(this, residual, shape.layerInputs) : null;
     let normed = this.firstNorm(residual);
@@ -122,7 +126,7 @@ export class DecoderBody {
     }
     const post = this.normed(delta, weightNames.layer(layer, 'feed_forward_post_norm'));
     const after = this.builder.node('Add', [residual, post]);
-    const full = inputs?.emit(layer, after) ?? after;
+    const full = inputs ? this.builder.node('Add', [after, inputs.vectorFor(layer, after)]) : after;
     const scale = layerScale && this.vector(weightNames.layer(layer, 'layer_scale'), 1);
     const sum = scale ? this.builder.node('Mul', [full, scale]) : full;
     const next = layer + 1 === layers ? weightNames.finalNorm : weightNames.layer(layer + 1, 'attention_norm');

@@ -28,8 +28,13 @@ export interface DecoderShape {
   sharedKeyValues?: readonly (number | null)[];
   /** The values of each head are normed, without gains. */
   valueNorm?: true;
-  /** Each layer adds a vector that depends on the token and on its embedding, through a gate. */
-  layerInputs?: { size: number };
+  /**
+   * Each layer adds a vector that depends on the token and on its embedding, through a gate. The last tokens of the
+   * vocabulary may have no row in its table, of `rows`; absent: all have one.
+   */
+  layerInputs?: { size: number; rows?: number };
+  /** The layers pass several residual streams on (Gemma 3n); absent: one. */
+  residualStreams?: ResidualStreamsShape;
   /** The output of each layer is multiplied by a learned number. */
   layerScale?: true;
   /** A layer is one half with one norm: a feed-forward where its mixer is `none`, otherwise without one (Nemotron-H). */
@@ -53,6 +58,15 @@ export interface DecoderShape {
   scales?: { embedding?: number; residual?: number; logits?: number };
   /** Logits become `cap * tanh(logits / cap)`. */
   logitSoftCap?: number;
+}
+
+/** Streams that are predicted and corrected by each layer, which computes one of them (AltUp). */
+export interface ResidualStreamsShape {
+  count: number;
+  /** The stream that layers compute. */
+  active: number;
+  /** Of the projection around the attention of a layer (Laurel). */
+  rank: number;
 }
 
 export interface NormShape {
@@ -264,6 +278,11 @@ export function keyValueHeadsOf(
   return keyValueHeadsOfLayers?.[layer] ?? keyValueHeads;
 }
 
+/** Returns the number of rows in the table of inputs per layer. */
+export function layerTableRows({ layerInputs, vocabularySize }: Pick<DecoderShape, 'layerInputs' | 'vocabularySize'>) {
+  return layerInputs?.rows ?? vocabularySize;
+}
+
 export interface FeedForwardShape {
   /** `gated-…`: down(activation(gate(x)) * up(x)); the others: down(activation(up(x))). */
   kind: 'gated-silu' | 'gated-gelu' | 'gated-gelu-tanh' | 'gelu' | 'gelu-tanh' | 'relu-squared';
@@ -273,6 +292,11 @@ export interface FeedForwardShape {
   experts?: ExpertShape;
   /** Layers without experts in a model that has them, or of another size, and the size of their feed-forward. */
   dense?: { layers: readonly boolean[]; size: number };
+  /**
+   * For each layer the number of standard deviations above its mean from which a gate counts, as its distance from there;
+   * null: gates count as they are (Gemma 3n).
+   */
+  thresholds?: readonly (number | null)[];
 }
 
 export interface ExpertShape {
@@ -331,6 +355,9 @@ export const weightNames = {
   layerTable: 'layer_table',
   layerTableProjection: 'layer_table_projection',
   layerTableNorm: 'layer_table_norm',
+  /** Projections of all streams but the first, before the layers and behind them. */
+  streamIn: (index: number) => `stream_in.${index}`,
+  streamOut: (index: number) => `stream_out.${index}`,
   layer: (layer: number, part: LayerPart) => `layers.${layer}.${part}`,
   bias: (name: string) => `${name}.bias`,
 } as const;
@@ -397,6 +424,14 @@ export const layerParts = [
   'input_projection',
   'input_post_norm',
   'layer_scale',
+  'laurel_in',
+  'laurel_out',
+  'laurel_norm',
+  'stream_norm',
+  'stream_router',
+  'stream_prediction',
+  'stream_correction',
+  'stream_scale',
 ] as const;
 
 export type LayerPart = (typeof layerParts)[number];

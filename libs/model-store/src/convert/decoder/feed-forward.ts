@@ -28,9 +28,22 @@ function emitPlain(body: FeedForwardBody, layer: number, input: ValueName): Valu
   const widen = (part: LayerPart) =>
     body.linear(input, { name: weightNames.layer(layer, part), inputs: hiddenSize, outputs: size }, bias.feedForward);
   const isGated = feedForward.kind.startsWith('gated-');
-  const inner = isGated ? body.gated(widen('gate'), widen('up')) : body.activated(widen('up'));
+  const threshold = feedForward.thresholds?.[layer] ?? null;
+  const gate = () => (threshold === null ? widen('gate') : emitThreshold(body, widen('gate'), threshold));
+  const inner = isGated ? body.gated(gate(), widen('up')) : body.activated(widen('up'));
   const down = { name: weightNames.layer(layer, 'down'), inputs: size, outputs: hiddenSize };
   return body.linear(inner, down, bias.feedForward);
+}
+
+/** Adds what gates are above their mean and so many standard deviations; 0 for those below. */
+function emitThreshold(body: FeedForwardBody, gate: ValueName, deviations: number): ValueName {
+  const { builder } = body;
+  const mean = (value: ValueName) => builder.node('ReduceMean', [value], { axes: [-1], keepdims: 1 });
+  const centered = builder.node('Sub', [gate, mean(gate)]);
+  const deviation = builder.node('Sqrt', [mean(builder.node('Mul', [centered, centered]))]);
+  return builder.node('Relu', [
+    builder.node('Sub', [centered, builder.node('Mul', [deviation, body.scalar(deviations)])]),
+  ]);
 }
 
 /** The experts and their router have norms of the residual of their own. */

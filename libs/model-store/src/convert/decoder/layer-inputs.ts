@@ -1,5 +1,5 @@
 import type { ValueName } from '../../onnx/index.js';
-import { weightNames } from './decoder-shape.js';
+import { type DecoderShape, layerTableRows, weightNames } from './decoder-shape.js';
 import { embeddingContent } from './linear-layer.js';
 import type { MixerBody } from './mixer-body.js';
 
@@ -15,7 +15,7 @@ export interface LayerInputsBody extends MixerBody {
 }
 
 /**
- * The vectors that the layers of Gemma 4 add: for each token and layer the sum of a row of a table and of a
+ * The vectors that the layers of Gemma 3n and 4 add: for each token and layer the sum of a row of a table and of a
  * projection of the embedding. A gate of the layer's output multiplies it.
  */
 export class LayerInputs {
@@ -25,7 +25,7 @@ export class LayerInputs {
   constructor(
     private readonly body: LayerInputsBody,
     embedding: ValueName,
-    private readonly shape: { size: number },
+    private readonly shape: NonNullable<DecoderShape['layerInputs']>,
   ) {
     const { builder, options } = body;
     const { hiddenSize, layers, norm } = options.shape;
@@ -43,8 +43,8 @@ export class LayerInputs {
     this.vectors = this.scaled(sum, Math.SQRT1_2);
   }
 
-  /** Adds a layer's vector to the output of its other parts. */
-  emit(layer: number, input: ValueName): ValueName {
+  /** Adds the vector of a layer for the output of its other parts. */
+  vectorFor(layer: number, input: ValueName): ValueName {
     const { body, shape } = this;
     const { builder } = body;
     const { hiddenSize } = body.options.shape;
@@ -53,17 +53,24 @@ export class LayerInputs {
     const vector = builder.node('Gather', [this.vectors, builder.integers(layer)], { axis: 2 });
     const gated = body.gated(gate, vector);
     const projection = { name: nameOf('input_projection'), inputs: shape.size, outputs: hiddenSize };
-    const result = body.normed(body.linear(gated, projection, false), nameOf('input_post_norm'));
-    return builder.node('Add', [input, result]);
+    return body.normed(body.linear(gated, projection, false), nameOf('input_post_norm'));
   }
 
   private tableRows(width: number): ValueName {
     const { builder, options } = this.body;
-    const { vocabularySize } = options.shape;
-    const table = { name: weightNames.layerTable, inputs: width, outputs: vocabularySize };
+    const rows = layerTableRows(options.shape);
+    const table = { name: weightNames.layerTable, inputs: width, outputs: rows };
     const content = embeddingContent(options.weights, options.embedding, table);
-    const weight = builder.weight(table.name, options.embedding, [vocabularySize, width], content);
-    return this.body.cast(builder.node('Gather', [weight, 'input_ids']), options.embedding);
+    const weight = builder.weight(table.name, options.embedding, [rows, width], content);
+    return this.body.cast(builder.node('Gather', [weight, this.tableIds(rows)]), options.embedding);
+  }
+
+  /** Returns the rows of tokens. Those behind the table, which only images and sounds have, read its first. */
+  private tableIds(rows: number): ValueName {
+    const { builder, options } = this.body;
+    if (rows === options.shape.vocabularySize) return 'input_ids';
+    const isInTable = builder.node('Less', ['input_ids', builder.integers(rows)]);
+    return builder.node('Where', [isInTable, 'input_ids', builder.integers(0)]);
   }
 
   private scaled(value: ValueName, factor: number): ValueName {

@@ -66,9 +66,7 @@ export function readDecoderShape(
     ...(architecture.variedHeads &&
       readHeads(source, { ...sizes, windowed: windowedLayers({ parameters, layers }, architecture) })),
     valueNorm: architecture.valueNorm,
-    ...(parameters.number('embedding_length_per_layer_input', 0) > 0 && {
-      layerInputs: { size: parameters.size('embedding_length_per_layer_input') },
-    }),
+    ...readLayerInputs(source, architecture),
     layerScale: has('blk.0.layer_output_scale.weight') ? true : undefined,
     media: readMedia(source, architecture, rotary),
     feedForward,
@@ -85,6 +83,27 @@ export function readDecoderShape(
     ...(isHeadless(source, purpose) && { headless: true }),
     scales: readScales(source, architecture, sizes.hiddenSize),
     logitSoftCap: positive(parameters.number('final_logit_softcapping', architecture.softCaps?.logits ?? 0)),
+  };
+}
+
+function readLayerInputs(
+  { parameters, tensors, fileName }: DecoderSource,
+  { residualStreams }: Architecture,
+): Pick<DecoderShape, 'layerInputs' | 'residualStreams'> {
+  if (parameters.number('embedding_length_per_layer_input', 0) === 0) return {};
+  const layerInputs = { size: parameters.size('embedding_length_per_layer_input') };
+  if (!residualStreams) return { layerInputs };
+  const rowsOf = (name: string, fallback: number) => tensors.get(name)?.dimensions[1] ?? fallback;
+  const vocabularySize = rowsOf('token_embd.weight', 0);
+  const rows = Math.min(vocabularySize, rowsOf('per_layer_token_embd.weight', vocabularySize));
+  const count = parameters.size('altup.num_inputs');
+  const active = parameters.number('altup.active_idx');
+  if (count < 2 || !Number.isSafeInteger(active) || active < 0 || active >= count) {
+    throw invalidFile(fileName, `its layers compute stream ${active} of ${count}`);
+  }
+  return {
+    layerInputs: rows < vocabularySize ? { ...layerInputs, rows } : layerInputs,
+    residualStreams: { count, active, rank: rowsOf('blk.0.laurel_l.weight', 1) },
   };
 }
 
@@ -277,7 +296,8 @@ function readFeedForward(source: DecoderSource, architecture: Architecture, laye
   const size = experts && parameters.has('expert_feed_forward_length') ? 'expert_feed_forward_length' : null;
   if (experts?.beside) return { kind, size: parameters.size('expert_feed_forward_length'), experts };
   const listed = architecture.oneHalf ? null : parameters.listedNumbers('feed_forward_length');
-  if (listed) return { kind, ...listedSizes(source, listed, layers) };
+  const thresholds = readThresholds(source, layers);
+  if (listed) return { kind, ...listedSizes(source, listed, layers), ...thresholds };
   const plainSize = () =>
     architecture.oneHalf ? plainLayerSize(source, layers) : parameters.size('feed_forward_length');
   return {
@@ -285,7 +305,18 @@ function readFeedForward(source: DecoderSource, architecture: Architecture, laye
     size: size === null ? plainSize() : parameters.size(size),
     experts,
     dense: experts && dense.includes(true) ? { layers: dense, size: plainSize() } : undefined,
+    ...thresholds,
   };
+}
+
+/** Files have minus infinity for layers whose gates count as they are. */
+function readThresholds({ parameters, fileName }: DecoderSource, layers: number): Pick<FeedForwardShape, 'thresholds'> {
+  const listed = parameters.listedNumbers('activation_sparsity_scale');
+  if (listed === null) return {};
+  if (listed.length === layers) {
+    return { thresholds: listed.map((deviations) => (Number.isFinite(deviations) ? deviations : null)) };
+  }
+  throw invalidFile(fileName, `it has thresholds for the gates of ${listed.length} layers, not ${layers}`);
 }
 
 /** Sizes per layer, of which there may be two. */

@@ -96,6 +96,8 @@ describe('SourceDecoder', () => {
       { ...half, 'attention.head_count_kv': [0, 1, 2] },
       'its `lfm2.attention.head_count_kv` lists 0, 1, 2 for 2 layers; one size, and 0 for layers that do not attend',
     ],
+    ['mamba2', {}, '`ssm.time_step_rank` is missing'],
+    ['mamba2', { ...mamba, 'ssm.time_step_rank': 4 }, 'it has no tensor blk.0.ssm_in.weight'],
     ['lfm2', { ...half, 'attention.head_count_kv': [0, -2] }, 'lists 0, -2 for 2 layers'],
     ['lfm2', { ...half, 'attention.head_count_kv': [0, 0] }, 'lists 0 for 2 layers'],
     ['lfm2', half, '`shortconv.l_cache` is missing'],

@@ -8,10 +8,12 @@ import {
   feedForwardSize,
   headSizeOf,
   keyValueHeadsOf,
+  layerTableRows,
   type GatedDelta,
   type LatentShape,
   type LayerPart,
   type Mamba,
+  type ResidualStreamsShape,
   type ShortConvolution,
   weightNames,
 } from './decoder-shape.js';
@@ -27,6 +29,8 @@ export interface TensorSlice {
   columns: number;
   /** Experts, or heads, are stacked in a dimension of their own. */
   experts?: number;
+  /** The slice is one of so many matrices of its size in the tensor, which are stacked in a dimension of their own. */
+  stacked?: number;
   /** The rows are in several places of the tensor; `from` is 0. */
   groups?: RowGroups;
 }
@@ -95,6 +99,14 @@ const tensorNames: Record<LayerPart, string> = {
   input_projection: 'proj',
   input_post_norm: 'post_norm',
   layer_scale: 'layer_output_scale',
+  laurel_in: 'laurel_l',
+  laurel_out: 'laurel_r',
+  laurel_norm: 'laurel_post_norm',
+  stream_norm: 'altup_router_norm',
+  stream_router: 'altup_router',
+  stream_prediction: 'altup_predict_coef',
+  stream_correction: 'altup_correct_coef',
+  stream_scale: 'altup_correct_scale',
 };
 
 /** Finds each weight of the graph in a checkpoint, also where layers are stored as one (`attn_qkv`, gate in `ffn_up`). */
@@ -116,6 +128,7 @@ export class TensorSlices {
     this.addVector(weightNames.finalNorm, `${finalNorm}.weight`, hiddenSize);
     if (norm.bias) this.addVector(weightNames.bias(weightNames.finalNorm), `${finalNorm}.bias`, hiddenSize);
     if (shape.layerInputs) this.addLayerTable(shape.layerInputs.size);
+    if (shape.residualStreams) this.addStreams(shape.residualStreams);
     for (let layer = 0; layer < shape.layers; layer++) this.addLayer(layer);
   }
 
@@ -129,25 +142,26 @@ export class TensorSlices {
   /** Returns the dimensions that each tensor must have, innermost first. */
   expectedTensors(): Map<string, number[]> {
     const expected = new Map<string, number[]>();
-    for (const { tensor, from, rows, columns, experts, groups } of this.slices.values()) {
+    for (const { tensor, from, rows, columns, experts, groups, stacked } of this.slices.values()) {
       const isVector = columns > 0 && rows === 1;
       const known = expected.get(tensor);
       if (groups && experts) expected.set(tensor, [columns, groups.rows, experts]);
       else if (groups) expected.set(tensor, [columns, groups.groups * groups.rows]);
       else if (isVector) expected.set(tensor, [Math.max(known?.[0] ?? 0, from + columns)]);
       else if (experts) expected.set(tensor, [columns, rows / experts, experts]);
+      else if (stacked) expected.set(tensor, [columns, rows, stacked]);
       else expected.set(tensor, [columns, Math.max(known?.[1] ?? 0, from + rows)]);
     }
     return expected;
   }
 
   private addLayerTable(size: number): void {
-    const { hiddenSize, layers, vocabularySize } = this.shape;
+    const { hiddenSize, layers } = this.shape;
     const width = layers * size;
     this.slices.set(weightNames.layerTable, {
       tensor: 'per_layer_token_embd.weight',
       from: 0,
-      rows: vocabularySize,
+      rows: layerTableRows(this.shape),
       columns: width,
     });
     this.slices.set(weightNames.layerTableProjection, {
@@ -157,6 +171,27 @@ export class TensorSlices {
       columns: hiddenSize,
     });
     this.addVector(weightNames.layerTableNorm, 'per_layer_proj_norm.weight', size);
+  }
+
+  private addStreams({ count }: ResidualStreamsShape): void {
+    const { hiddenSize } = this.shape;
+    for (let index = 0; index + 1 < count; index++) {
+      const place = { from: index * hiddenSize, rows: hiddenSize, columns: hiddenSize, stacked: count - 1 };
+      this.slices.set(weightNames.streamIn(index), { ...place, tensor: 'altup_proj.weight' });
+      this.slices.set(weightNames.streamOut(index), { ...place, tensor: 'altup_unembd_proj.weight' });
+    }
+  }
+
+  private addStreamParts(layer: number, { count, rank }: ResidualStreamsShape): void {
+    const { hiddenSize } = this.shape;
+    this.addPart(layer, 'laurel_in', { rows: rank, columns: hiddenSize });
+    this.addPart(layer, 'laurel_out', { rows: hiddenSize, columns: rank });
+    this.addPart(layer, 'stream_router', { rows: count, columns: hiddenSize });
+    this.addPart(layer, 'stream_prediction', { rows: count ** 2, columns: count });
+    this.addPart(layer, 'stream_correction', { rows: count, columns: count });
+    for (const part of ['laurel_norm', 'stream_norm', 'stream_scale'] as const) {
+      this.addPart(layer, part, { rows: 1, columns: hiddenSize });
+    }
   }
 
   private addLayer(layer: number): void {
@@ -179,6 +214,7 @@ export class TensorSlices {
       this.addPart(layer, 'input_projection', { rows: hiddenSize, columns: size });
       this.addPart(layer, 'input_post_norm', { rows: 1, columns: hiddenSize });
     }
+    if (shape.residualStreams) this.addStreamParts(layer, shape.residualStreams);
     if (shape.layerScale) this.addPart(layer, 'layer_scale', { rows: 1, columns: 1 });
     if (shape.oneHalf && mixer?.kind !== 'none') return;
     const experts = expertsOf(shape, layer);

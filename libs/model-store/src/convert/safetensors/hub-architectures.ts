@@ -3,7 +3,7 @@ import { addedAsExport } from '../exported-families.js';
 import { ernieExperts, graniteScales, type HubParameterValues } from './family-settings.js';
 import type { HubConfig } from './hub-config.js';
 import { deepseek2, deepseek3, glm4MoeLite } from './hub-latent-architectures.js';
-import { gemma4, gemma4Unified } from './hub-gemma-architectures.js';
+import { gemma3n, gemma4, gemma4Unified } from './hub-gemma-architectures.js';
 import { llama4 } from './hub-llama4.js';
 import { bamba, falconH1, graniteHybrid, mamba2, nemotronH } from './hub-mamba-architectures.js';
 import type { RowFactors } from './scaled-tensor.js';
@@ -21,6 +21,8 @@ export interface HubArchitecture {
   outer?: Readonly<Record<string, string>>;
   /** The same, where only some models have them. */
   optionalOuter?: Readonly<Record<string, string>>;
+  /** Lists of matrices outside the layers, which GGUF stacks. */
+  stackedOuter?: { count: (config: HubConfig) => number; lists: Readonly<Record<string, string>> };
   /** Modules that some models of the architecture have. */
   optional?: Readonly<Record<string, string>>;
   /** Modules of layers without experts, and of layers with them, in a model that has both. */
@@ -403,6 +405,8 @@ export const hubArchitectures: Readonly<Record<string, HubArchitecture>> = {
   },
   Gemma3ForCausalLM: gemma3,
   Gemma3ForConditionalGeneration: { ...gemma3, inner: 'text_config' },
+  Gemma3nForCausalLM: gemma3n,
+  Gemma3nForConditionalGeneration: { ...gemma3n, inner: 'text_config' },
   Gemma4ForCausalLM: gemma4,
   Gemma4ForConditionalGeneration: { ...gemma4, inner: 'text_config' },
   Gemma4UnifiedForConditionalGeneration: { ...gemma4Unified, inner: 'text_config' },

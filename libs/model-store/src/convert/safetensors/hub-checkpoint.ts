@@ -61,6 +61,7 @@ export class HubCheckpoint {
         dense: Number(values.get('leading_dense_block_count') ?? 0),
         guessing: config.number('num_nextn_predict_layers', 0),
         experts: hub.experts || hub.transposedExperts ? expertCount(config, hub) : 0,
+        stackedOuter: hub.stackedOuter?.count(config) ?? 0,
         head: headOf({ whole, config }, weights, purpose),
       });
       for (const [name, divisors] of Object.entries(factors)) tensors.set(name, constantTensor(divisors));
@@ -166,6 +167,8 @@ interface Layout {
   guessing: number;
   /** Of each layer; 0 for a model without. */
   experts: number;
+  /** Matrices in each of `HubArchitecture.stackedOuter`. */
+  stackedOuter: number;
   head: StoredHead;
 }
 
@@ -206,11 +209,17 @@ class CheckpointTensors {
     this.unread = new Set(stored.keys());
   }
 
-  translate({ layers, kinds, dense, guessing, experts, head }: Layout): Map<string, SourceTensor> {
+  translate({ layers, kinds, dense, guessing, experts, stackedOuter, head }: Layout): Map<string, SourceTensor> {
     for (const [name, module] of Object.entries(this.hub.outer ?? outerModules))
       this.add(name, `${this.prefix}${module}`);
     for (const [name, module] of Object.entries(this.hub.optionalOuter ?? {})) {
       if (this.stored.has(`${this.prefix}${module}.weight`)) this.add(name, `${this.prefix}${module}`);
+    }
+    for (const [name, list] of Object.entries(this.hub.stackedOuter?.lists ?? {})) {
+      const matrices = Array.from({ length: stackedOuter }, (_, index) =>
+        this.matrix(`${this.prefix}${list}.${index}`),
+      );
+      this.translated.set(`${name}.weight`, new ExpertTensor(matrices));
     }
     if (head === 'score') this.translated.set(scoreTensor, new FloatTensor(this.require(scoreWeight)));
     if (head === 'stored' || (head === 'if-stored' && this.stored.has(`${this.head}.weight`))) {

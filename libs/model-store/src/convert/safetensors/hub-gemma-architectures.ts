@@ -1,8 +1,9 @@
 import { invalidFile } from '../invalid-file.js';
 import type { HubParameterValues } from './family-settings.js';
 import type { HubConfig } from './hub-config.js';
+import { normalQuantile } from './normal-quantile.js';
 
-/* Gemma 4, as `HubArchitecture` describes it. */
+/* Gemma 3n and 4, as `HubArchitecture` describes them. */
 
 /** The language part of Gemma 4: two sizes of heads, and inputs per layer with shared keys and values, or experts. */
 export const gemma4 = {
@@ -77,6 +78,74 @@ export const gemma4Unified = {
     hidden_size_per_layer_input: 0,
   },
 };
+
+/** The language part of Gemma 3n: several residual streams, inputs per layer, and shared keys and values. */
+export const gemma3n = {
+  architecture: 'gemma3n',
+  layer: {
+    ...gemma4.layer,
+    inp_gate: 'per_layer_input_gate',
+    proj: 'per_layer_projection',
+    post_norm: 'post_per_layer_input_norm',
+    laurel_l: 'laurel.linear_left',
+    laurel_r: 'laurel.linear_right',
+    laurel_post_norm: 'laurel.post_laurel_norm',
+    altup_router: 'altup.modality_router',
+    altup_router_norm: 'altup.router_norm',
+    altup_predict_coef: 'altup.prediction_coefs',
+    altup_correct_coef: 'altup.correction_coefs',
+  },
+  parametersOfLayer: { altup_correct_scale: 'altup.correct_output_scale' },
+  kinds: { of: sharingKinds, modules: gemma4.kinds.modules, unneeded: gemma4.kinds.unneeded },
+  outer: { ...gemma4.outer, ...gemma4.optionalOuter },
+  stackedOuter: {
+    count: (config: HubConfig) => config.size('altup_num_inputs') - 1,
+    lists: { altup_proj: 'altup_projections', altup_unembd_proj: 'altup_unembed_projections' },
+  },
+  defaults: {
+    hidden_activation: 'gelu_pytorch_tanh',
+    tie_word_embeddings: true,
+    num_attention_heads: 8,
+    num_key_value_heads: 2,
+    head_dim: 256,
+    max_position_embeddings: 32_768,
+    sliding_window: 512,
+    rope_theta: 1e6,
+    hidden_size_per_layer_input: 256,
+    num_kv_shared_layers: 15,
+    altup_num_inputs: 4,
+    altup_active_idx: 0,
+    final_logit_softcapping: 30,
+  },
+  parameters: (config: HubConfig): HubParameterValues => {
+    if (!config.flag('altup_correct_scale', true)) {
+      throw invalidFile('config.json', 'its altup_correct_scale is false, and only scaled corrections are computed');
+    }
+    return {
+      'attention.scale': 1,
+      'attention.shared_kv_layers': config.number('num_kv_shared_layers'),
+      'altup.num_inputs': config.size('altup_num_inputs'),
+      'altup.active_idx': config.number('altup_active_idx'),
+      embedding_length_per_layer_input: config.size('hidden_size_per_layer_input'),
+      activation_sparsity_scale: sparseShares(config).map(normalQuantile),
+      final_logit_softcapping: config.number('final_logit_softcapping'),
+    };
+  },
+};
+
+/** The last layers use keys and values of earlier ones. */
+function sharingKinds(config: HubConfig): string[] {
+  const layers = config.size('num_hidden_layers');
+  const first = layers - config.number('num_kv_shared_layers');
+  return Array.from({ length: layers }, (_, layer) => (layer < first ? 'own' : 'shared'));
+}
+
+/** The share of gates of each layer that do not count. Without a list it is the same in the first ten of more layers. */
+function sparseShares(config: HubConfig): number[] {
+  if (config.has('activation_sparsity_pattern')) return config.numbers('activation_sparsity_pattern');
+  const layers = config.size('num_hidden_layers');
+  return Array.from({ length: layers }, (_, layer) => (layers > 10 && layer < 10 ? 0.95 : 0));
+}
 
 /** Whether layers use keys and values of another, have their own, or have keys that are values too. */
 function gemma4Kinds(config: HubConfig): string[] {

@@ -91,7 +91,9 @@ export function readSettings(config: HubConfig, hub: HubArchitecture): HubSettin
     context_length: config.size('max_position_embeddings'),
     embedding_length: hiddenSize,
     block_count: layers,
-    feed_forward_length: config.size('intermediate_size'),
+    feed_forward_length: Array.isArray(config.values['intermediate_size'])
+      ? config.numbers('intermediate_size')
+      : config.size('intermediate_size'),
     'attention.head_count': heads,
     'attention.head_count_kv': config.size('num_key_value_heads', heads),
     'attention.key_length': headSize,
