@@ -446,10 +446,88 @@ def tiles_model(target, model_type, seed, Config, Model):
     write_cases(folder, model, ImagesOfSmol(Idefics3ImageProcessorPil(**sizes), tokenizer, 16), SMOL_TEMPLATE, features)
 
 
+# As published with LLaVA 1.5.
+LLAVA_TEMPLATE = (
+    "{% for message in messages %}{% if message['role'] != 'system' %}{{ message['role'].upper() + ': '}}{% endif %}{# Render all images first #}"
+    "{% for content in message['content'] | selectattr('type', 'equalto', 'image') %}{{ '<image>\n' }}{% endfor %}{# Render all text next #}"
+    "{% if message['role'] != 'assistant' %}{% for content in message['content'] | selectattr('type', 'equalto', 'text') %}"
+    "{{ content['text'] + ' '}}{% endfor %}{% else %}{% for content in message['content'] | selectattr('type', 'equalto', 'text') %}"
+    "{% generation %}{{ content['text'] + ' '}}{% endgeneration %}{% endfor %}{% endif %}{% endfor %}"
+    "{% if add_generation_prompt %}{{ 'ASSISTANT:' }}{% endif %}"
+)
+
+
+class ImagesOfLlava(ImagesOfQwen):
+    """What LlavaProcessor does with images and text; the original needs torchvision."""
+
+    def __call__(self, text, images, return_tensors):
+        inputs = dict(self.tokenizer([text[0].replace("<image>", "<image>" * 25)], return_tensors=return_tensors))
+        return {**inputs, **(self.image_processor(images, return_tensors=return_tensors) if images else {})}
+
+
+def tiny_llava(target):
+    from transformers import LlavaConfig, LlavaForConditionalGeneration
+    from transformers.models.clip.image_processing_pil_clip import CLIPImageProcessorPil
+
+    torch.manual_seed(45)
+    tokenizer = tokenizer_of(["<|endoftext|>", "<|im_start|>", "<|im_end|>", "<image>", "<end_of_utterance>"])
+    config = {
+        "architectures": ["LlavaForConditionalGeneration"], "ignore_index": -100, "image_seq_length": 25,
+        "image_token_index": tokenizer.convert_tokens_to_ids("<image>"), "model_type": "llava", "pad_token_id": tokenizer.pad_token_id,
+        "projector_hidden_act": "gelu",
+        "text_config": {
+            "_name_or_path": "lmsys/vicuna-7b-v1.5", "architectures": ["LlamaForCausalLM"], "max_position_embeddings": 512, "model_type": "llama",
+            "rms_norm_eps": 1e-05, "torch_dtype": "float16", "vocab_size": len(tokenizer), "hidden_size": 32, "intermediate_size": 48,
+            "num_attention_heads": 4, "num_hidden_layers": 2, "num_key_value_heads": 4,
+        },
+        "tie_word_embeddings": False, "torch_dtype": "float16", "transformers_version": "4.36.0.dev0",
+        "vision_config": {
+            "hidden_size": 32, "image_size": 70, "intermediate_size": 40, "model_type": "clip_vision_model", "num_attention_heads": 2,
+            "num_hidden_layers": 3, "patch_size": 14, "projection_dim": 24, "vocab_size": 32000,
+        },
+        "vision_feature_layer": -2, "vision_feature_select_strategy": "default", "vocab_size": len(tokenizer),
+    }
+    parsed = LlavaConfig.from_dict(json.loads(json.dumps(config)))
+    model = LlavaForConditionalGeneration._from_config(parsed, attn_implementation="eager", dtype=torch.float32).eval()
+    randomize(model, 0.2)
+    model.generation_config.eos_token_id = tokenizer.eos_token_id
+    model.generation_config.pad_token_id = tokenizer.pad_token_id
+    images = {
+        "crop_size": {"height": 70, "width": 70}, "image_mean": CLIP_MEAN, "image_std": CLIP_DEVIATION, "resample": 3,
+        "rescale_factor": 0.00392156862745098, "size": {"shortest_edge": 70},
+    }
+    preprocessor = {
+        "do_center_crop": True, "do_convert_rgb": True, "do_normalize": True, "do_rescale": True, "do_resize": True,
+        "image_processor_type": "CLIPImageProcessor", "processor_class": "LlavaProcessor", **images,
+    }
+    folder = os.path.join(target, "llava")
+
+    def rename(name):
+        inner = name.replace("model.vision_tower.", "vision_tower.").replace("vision_tower.vision_model.", "vision_tower.")
+        inner = inner.replace("vision_tower.", "vision_tower.vision_model.").replace("model.language_model.", "language_model.model.")
+        return inner.replace("model.multi_modal", "multi_modal").replace("lm_head", "language_model.lm_head")
+
+    save(folder, model, tokenizer, rename, {
+        "config.json": config, "preprocessor_config.json": preprocessor, "chat_template.json": {"chat_template": LLAVA_TEMPLATE},
+        "processor_config.json": {
+            "image_token": "<image>", "num_additional_image_tokens": 1, "patch_size": 14, "processor_class": "LlavaProcessor",
+            "vision_feature_select_strategy": "default",
+        },
+        "generation_config.json": {"bos_token_id": tokenizer.bos_token_id, "eos_token_id": [tokenizer.eos_token_id]},
+    })
+
+    def features(inputs):
+        with torch.no_grad():
+            found = model.model.get_image_features(inputs["pixel_values"]).pooler_output
+        return floats(torch.cat([each.reshape(-1, each.shape[-1]) for each in found]))
+
+    write_cases(folder, model, ImagesOfLlava(CLIPImageProcessorPil(**images), tokenizer), LLAVA_TEMPLATE, features)
+
+
 def main():
     target = sys.argv[1]
     os.makedirs(target, exist_ok=True)
-    for name in sys.argv[2:] or ["gemma3", "idefics3", "smolvlm", "qwen2-vl", "qwen2.5-vl", "qwen3-vl", "qwen3-vl-moe"]:
+    for name in sys.argv[2:] or ["gemma3", "idefics3", "llava", "smolvlm", "qwen2-vl", "qwen2.5-vl", "qwen3-vl", "qwen3-vl-moe"]:
         shutil.rmtree(os.path.join(target, name), ignore_errors=True)
         globals()["tiny_" + name.replace("-", "_").replace(".", "_")](target)
 

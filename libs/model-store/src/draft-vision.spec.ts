@@ -111,3 +111,24 @@ it('a model without a part that sees is not converted with images', async () => 
   await expect(convert()).rejects.toThrow(/no part that reads images/);
   expect((await tinyVisionConfig('qwen3-vl'))['vision_config']).toBeDefined();
 });
+
+describe('the draft of LLaVA', () => {
+  beforeEach(() => copyTinyVision('llava', folder));
+
+  it.each([
+    [{ vision_feature_layer: -9 }, 'its vision_feature_layer is -9, and its encoder has 3 layers'],
+    [{ vision_feature_layer: [-2, -1] }, 'its vision_feature_layer is [-2,-1], not a number'],
+    [{ vision_feature_select_strategy: 'mean' }, 'its vision_feature_select_strategy is mean, not default or full'],
+  ])('names a setting that is not computed: %j', async (settings, reason) => {
+    await editConfig((config) => Object.assign(config, settings));
+    await expect(draftManifest(`file:${folder}`, {})).rejects.toThrow(reason);
+  });
+
+  it('is that of a model of text where its encoder is another', async () => {
+    await editConfig(
+      ({ vision_config: vision }) => ((vision as { model_type: string }).model_type = 'siglip_vision_model'),
+    );
+    const { manifest } = await draftManifest(`file:${folder}`, {});
+    expect(manifest.family).toBe('decoder');
+  });
+});

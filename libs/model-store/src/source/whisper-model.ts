@@ -41,7 +41,7 @@ type Sizes = Pick<ExportedModel, 'config' | 'converted'>;
 async function sizesOfCheckpoint(files: ModelFiles): Promise<Sizes> {
   const { shape, weights, close } = await openWhisperCheckpoint(files);
   await close();
-  return { config: whisperConfig(shape), converted: weights.parameters };
+  return { config: whisperConfig(shape), converted: weights.countParameters() };
 }
 
 /** The other sizes are behind all weights; these suffice to plan memory. */

@@ -13,6 +13,7 @@ import { TextTokenizer } from '../../text/index.js';
 import { drawImage, floatsFrom, type KnownCase } from './__fixtures__/known-cases.js';
 import { Gemma3Processor } from './gemma3.processor.js';
 import { Idefics3Processor } from './idefics3.processor.js';
+import { LlavaProcessor } from './llava.processor.js';
 import { loadPreprocessor, type VisionLanguageConfig } from './preprocessor-config.js';
 import { Qwen2VlProcessor } from './qwen2-vl.processor.js';
 import { VisionSession } from './vision-session.js';
@@ -32,6 +33,7 @@ const qwen3Scales = { imageTokens: 6, frameTokens: 2, image: 4, frame: 1 };
 const models = [
   { name: 'gemma3', placeholder: '<start_of_image>', scales: null, Processor: Gemma3Processor },
   { name: 'idefics3', placeholder: '<image>', scales: null, Processor: Idefics3Processor },
+  { name: 'llava', placeholder: '<image>', scales: null, Processor: LlavaProcessor },
   { name: 'qwen2-vl', placeholder: '<|image_pad|>', scales: qwen2Scales, Processor: Qwen2VlProcessor },
   { name: 'qwen2.5-vl', placeholder: '<|image_pad|>', scales: qwen2Scales, Processor: Qwen2VlProcessor },
   { name: 'qwen3-vl', placeholder: '<|image_pad|>', scales: qwen3Scales, Processor: Qwen2VlProcessor },

@@ -93,9 +93,9 @@ export class CheckedLayers {
     return this.parts.vector(name, size);
   }
 
-  /** Throws `INVALID_MODEL` for tensors that no layer asked for, except those that match. */
-  refuseUnread(unneeded?: RegExp): void {
-    const names = [...this.unread].filter((name) => unneeded?.test(name) !== true);
+  /** Throws `INVALID_MODEL` for tensors that no layer asked for, except those that are not needed. */
+  refuseUnread(isUnneeded: (name: string) => boolean = () => false): void {
+    const names = [...this.unread].filter((name) => !isUnneeded(name));
     if (names.length === 0) return;
     const more = names.length > maxNamed ? ` and ${names.length - maxNamed} more` : '';
     const listed = names.slice(0, maxNamed).map(quoted).join(', ');

@@ -32,9 +32,10 @@ export abstract class StoredWeights implements CheckedSource {
     return found && [found.rows, ...found.tensor.entry.shape.slice(1)];
   }
 
-  /** Number of weights. */
-  get parameters(): number {
-    return [...this.tensors.keys()].reduce((sum, name) => sum + productOf(this.dimensionsOf(name) ?? []), 0);
+  /** Returns the number of weights, but of those that are not needed. */
+  countParameters(isUnneeded: (name: string) => boolean = () => false): number {
+    const names = [...this.tensors.keys()].filter((name) => !isUnneeded(name));
+    return names.reduce((sum, name) => sum + productOf(this.dimensionsOf(name) ?? []), 0);
   }
 
   /** Kernels of convolutions are rows too: one per output. */

@@ -6,6 +6,20 @@ import { deepseek2, deepseek3, glm4MoeLite } from './hub-latent-architectures.js
 import { gemma3n, gemma4, gemma4Unified } from './hub-gemma-architectures.js';
 import { llama4 } from './hub-llama4.js';
 import { bamba, falconH1, graniteHybrid, mamba2, nemotronH } from './hub-mamba-architectures.js';
+import {
+  attention,
+  attentionWithoutNorm,
+  expertParts,
+  feedForward,
+  fusedFeedForward,
+  headNorms,
+  mixtralParts,
+  normsAfter,
+  normsAround,
+  plain,
+  sharedExperts,
+  wholeContext,
+} from './layer-modules.js';
 import type { RowFactors } from './scaled-tensor.js';
 import { type LayerKinds, lfm2, lfm2moe, qwen35, qwen35moe, qwen3next } from './hub-state-architectures.js';
 
@@ -79,29 +93,7 @@ export interface HubArchitecture {
   parameters?: (config: HubConfig) => HubParameterValues;
 }
 
-const attention = {
-  attn_norm: 'input_layernorm',
-  attn_q: 'self_attn.q_proj',
-  attn_k: 'self_attn.k_proj',
-  attn_v: 'self_attn.v_proj',
-  attn_output: 'self_attn.o_proj',
-};
-const { attn_norm: _, ...attentionWithoutNorm } = attention;
-const feedForward = { ffn_gate: 'mlp.gate_proj', ffn_up: 'mlp.up_proj', ffn_down: 'mlp.down_proj' };
-const fusedFeedForward = { ffn_up: 'mlp.gate_up_proj', ffn_down: 'mlp.down_proj' };
-const headNorms = { attn_q_norm: 'self_attn.q_norm', attn_k_norm: 'self_attn.k_norm' };
-const plain = { ...attention, ffn_norm: 'post_attention_layernorm', ...feedForward };
-const normsAfter = { post_attention_norm: 'post_attention_layernorm', post_ffw_norm: 'post_feedforward_layernorm' };
-const normsAround = { ...attention, ...normsAfter, ffn_norm: 'pre_feedforward_layernorm', ...feedForward };
-const wholeContext = { use_sliding_window: false };
-const expertParts = { ffn_gate_exps: 'gate_proj', ffn_up_exps: 'up_proj', ffn_down_exps: 'down_proj' };
-const mixtralParts = { ffn_gate_exps: 'w1', ffn_down_exps: 'w2', ffn_up_exps: 'w3' };
-const sharedExperts = {
-  ffn_gate_shexp: 'mlp.shared_experts.gate_proj',
-  ffn_up_shexp: 'mlp.shared_experts.up_proj',
-  ffn_down_shexp: 'mlp.shared_experts.down_proj',
-};
-
+const mistralDefaults = { sliding_window: 4096 };
 const ernieDefaults = { rms_norm_eps: 1e-5, tie_word_embeddings: true, rope_theta: 5e5 };
 
 /** Ministral 3, whose queries grow with their position. Its rotation is that of the published files. */
@@ -137,6 +129,25 @@ const gemma3: HubArchitecture = {
 
 /** Idefics3 and SmolVLM, whose decoder is a Llama. */
 const idefics3: HubArchitecture = { architecture: 'llama', layer: plain, inner: 'text_config' };
+
+/** LLaVA 1.5. Published files leave out what is the default of the decoder's class. */
+const llava: HubArchitecture = {
+  architecture: 'llama',
+  layer: plain,
+  inner: 'text_config',
+  defaults: {
+    hidden_size: 4096,
+    intermediate_size: 11_008,
+    num_hidden_layers: 32,
+    num_attention_heads: 32,
+    max_position_embeddings: 2048,
+    tie_word_embeddings: false,
+  },
+  byInnerType: {
+    mistral: { architecture: 'llama', layer: plain, inner: 'text_config', defaults: mistralDefaults },
+    qwen2: { architecture: 'qwen2', layer: plain, inner: 'text_config', defaults: wholeContext },
+  },
+};
 
 /** Qwen2-VL and Qwen2.5-VL. Published files have the settings of the decoder beside the others. */
 const qwen2vl: HubArchitecture = {
@@ -179,7 +190,7 @@ const cohere: HubArchitecture = {
 /** Supported entries of `architectures` in `config.json`. Their defaults are those of the classes. */
 export const hubArchitectures: Readonly<Record<string, HubArchitecture>> = {
   LlamaForCausalLM: { architecture: 'llama', layer: plain },
-  MistralForCausalLM: { architecture: 'llama', layer: plain, defaults: { sliding_window: 4096 } },
+  MistralForCausalLM: { architecture: 'llama', layer: plain, defaults: mistralDefaults },
   Mistral3ForConditionalGeneration: {
     architecture: 'llama',
     layer: plain,
@@ -410,6 +421,7 @@ export const hubArchitectures: Readonly<Record<string, HubArchitecture>> = {
   Gemma4ForCausalLM: gemma4,
   Gemma4ForConditionalGeneration: { ...gemma4, inner: 'text_config' },
   Gemma4UnifiedForConditionalGeneration: { ...gemma4Unified, inner: 'text_config' },
+  LlavaForConditionalGeneration: llava,
   Idefics3ForConditionalGeneration: idefics3,
   SmolVLMForConditionalGeneration: idefics3,
   Glm4ForCausalLM: {

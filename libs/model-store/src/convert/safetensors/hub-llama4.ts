@@ -1,18 +1,12 @@
 import { invalidFile } from '../invalid-file.js';
 import type { HubParameterValues } from './family-settings.js';
 import type { HubConfig } from './hub-config.js';
+import { attention } from './layer-modules.js';
 
 /** The language part of Llama 4, as `HubArchitecture` describes it. */
 export const llama4 = {
   architecture: 'llama4',
-  layer: {
-    attn_norm: 'input_layernorm',
-    attn_q: 'self_attn.q_proj',
-    attn_k: 'self_attn.k_proj',
-    attn_v: 'self_attn.v_proj',
-    attn_output: 'self_attn.o_proj',
-    ffn_norm: 'post_attention_layernorm',
-  },
+  layer: { ...attention, ffn_norm: 'post_attention_layernorm' },
   kinds: {
     of: llama4Kinds,
     modules: {

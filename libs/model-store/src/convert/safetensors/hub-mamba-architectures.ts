@@ -1,6 +1,7 @@
 import { invalidFile } from '../invalid-file.js';
 import { graniteScales, type HubParameterValues } from './family-settings.js';
 import type { HubConfig } from './hub-config.js';
+import { attention, attentionWithoutNorm } from './layer-modules.js';
 import type { RowFactors } from './scaled-tensor.js';
 
 /* Classes with Mamba 2 layers, as `HubArchitecture` describes them. */
@@ -36,12 +37,7 @@ export const graniteHybrid = {
   kinds: {
     of: graniteKinds,
     modules: {
-      attention: {
-        attn_q: 'self_attn.q_proj',
-        attn_k: 'self_attn.k_proj',
-        attn_v: 'self_attn.v_proj',
-        attn_output: 'self_attn.o_proj',
-      },
+      attention: attentionWithoutNorm,
       mamba: mambaModules,
     },
     parameters: { mamba: mambaParameters },
@@ -78,11 +74,7 @@ export const graniteHybrid = {
 export const falconH1 = {
   architecture: 'falcon-h1',
   layer: {
-    attn_norm: 'input_layernorm',
-    attn_q: 'self_attn.q_proj',
-    attn_k: 'self_attn.k_proj',
-    attn_v: 'self_attn.v_proj',
-    attn_output: 'self_attn.o_proj',
+    ...attention,
     ffn_norm: 'pre_ff_layernorm',
     ffn_gate: 'feed_forward.gate_proj',
     ffn_up: 'feed_forward.up_proj',

@@ -72,9 +72,9 @@ export class HubVision {
     return { ...this.checkpoint.source, images: { deepLayers: this.model.deepLayers } };
   }
 
-  /** Number of weights. */
+  /** Number of weights that are computed with. */
   get parameters(): number {
-    return this.weights.parameters;
+    return this.weights.countParameters(this.model.isUnneeded);
   }
 
   /** Members of the installed `config.json` beside those of the decoder. */

@@ -1,6 +1,6 @@
 import type { OnnxGraph } from '../../onnx/index.js';
 import type { LinearFormat } from '../decoder/index.js';
-import { invalidFile } from '../invalid-file.js';
+import { invalidFile, quoted } from '../invalid-file.js';
 import type { HubConfig } from '../safetensors/hub-config.js';
 import type { StoredVisionSizes } from '../../memory/vision-sizes.js';
 import { emitQwenEncoder, type QwenVisionShape } from './qwen-encoder.js';
@@ -20,6 +20,8 @@ export interface VisionModel {
   members?: Record<string, unknown>;
   /** `vision_config` of the installed `config.json`. */
   config: Record<string, unknown>;
+  /** True for tensors of the part that it does not compute with; absent: for none. */
+  isUnneeded?: (name: string) => boolean;
   /** Adds no weight before the graph is written, but throws `INVALID_MODEL` for tensors that do not fit. */
   emit(source: CheckedSource, linear: LinearFormat): OnnxGraph;
 }
@@ -31,11 +33,12 @@ const activations: Readonly<Record<string, LayerActivation>> = {
   silu: 'silu',
 };
 
-type Reader = (vision: HubConfig, outputSize: number, whole: HubConfig) => VisionModel;
+type Reader = (vision: HubConfig, outputSize: number, whole: HubConfig) => VisionModel | null;
 
 /** Encoders by the class of the model in `architectures`. */
 const readers: Readonly<Record<string, Reader>> = {
   Gemma3ForConditionalGeneration: readGemma3,
+  LlavaForConditionalGeneration: readLlava,
   Idefics3ForConditionalGeneration: readIdefics3,
   SmolVLMForConditionalGeneration: readIdefics3,
   Qwen2VLForConditionalGeneration: readQwen2,
@@ -159,6 +162,64 @@ function readIdefics3(vision: HubConfig, outputSize: number, whole: HubConfig): 
   };
 }
 
+/** LLaVA 1.5: CLIP, of whose layers the last is not used. Null for another encoder. */
+function readLlava(vision: HubConfig, outputSize: number, whole: HubConfig): VisionModel | null {
+  if (vision.text('model_type', 'clip_vision_model') !== 'clip_vision_model') return null;
+  const layers = vision.size('num_hidden_layers', 24);
+  const wanted = whole.number('vision_feature_layer', -2);
+  const computed = wanted < 0 ? layers + 1 + wanted : wanted;
+  if (!Number.isInteger(computed) || computed < 1 || computed > layers) {
+    throw invalidFile('config.json', `its vision_feature_layer is ${wanted}, and its encoder has ${layers} layers`);
+  }
+  const strategy = whole.text('vision_feature_select_strategy', 'default');
+  if (strategy !== 'default' && strategy !== 'full') {
+    throw invalidFile('config.json', `its vision_feature_select_strategy is ${quoted(strategy)}, not default or full`);
+  }
+  const sizes = {
+    hiddenSize: vision.size('hidden_size', 1024),
+    feedForwardSize: vision.size('intermediate_size', 4096),
+    heads: vision.size('num_attention_heads', 16),
+  };
+  const [imageSide, patchSide] = [vision.size('image_size', 336), vision.size('patch_size', 14)];
+  const shape: SiglipShape = {
+    ...sizes,
+    layers: computed,
+    storedLayers: layers,
+    activation: activationOf(vision, 'quick_gelu'),
+    epsilon: vision.number('layer_norm_eps', 1e-5),
+    imageSide,
+    patchSide,
+    pooled: 1,
+    outputSize,
+    projector: {
+      kind: 'two-layers',
+      activation: activationOf(whole, 'gelu', 'projector_hidden_act'),
+      hasBias: whole.flag('multimodal_projector_bias', true),
+    },
+    summary: { isKept: strategy === 'full' },
+    isUnneeded: (name) => isBehind(name, computed),
+    tower: 'vision_tower',
+  };
+  return {
+    modelType: 'llava',
+    deepLayers: 0,
+    sizes: { ...sizes, scoredPatches: 0, patchesPerToken: 1 },
+    config: { ...vision.values, image_size: imageSide, patch_size: patchSide },
+    members: { vision_feature_select_strategy: strategy },
+    isUnneeded: shape.isUnneeded,
+    emit: (source, linear) => emitSiglipEncoder(shape, source, linear),
+  };
+}
+
+/** Layers, their norm, and places that older files list. */
+const clipTensor = /^vision_tower\.(?:post_layernorm\.|embeddings\.position_ids$|encoder\.layers\.(\d+)\.)/;
+
+/** True for a tensor of CLIP that the first `computed` layers do without. */
+function isBehind(name: string, computed: number): boolean {
+  const found = clipTensor.exec(name);
+  return found !== null && Number(found[1] ?? computed) >= computed;
+}
+
 /** The default layers are those of the class. */
 function readQwen25(vision: HubConfig, outputSize: number): VisionModel {
   const wholeLayers = vision.has('fullatt_block_indexes') ? vision.numbers('fullatt_block_indexes') : [7, 15, 23, 31];
@@ -238,8 +299,8 @@ function samplesOfPatch(vision: HubConfig, patch: number): number {
   return channels * vision.size('temporal_patch_size', 2) * vision.size('patch_size', patch) ** 2;
 }
 
-function activationOf(vision: HubConfig, fallback: string): LayerActivation {
-  const name = vision.text('hidden_act', fallback);
+function activationOf(vision: HubConfig, fallback: string, member = 'hidden_act'): LayerActivation {
+  const name = vision.text(member, fallback);
   const found = Object.hasOwn(activations, name) ? activations[name] : undefined;
   if (found !== undefined) return found;
   const known = Object.keys(activations).join(', ');

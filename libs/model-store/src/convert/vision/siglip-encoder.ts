@@ -3,16 +3,20 @@ import type { LinearFormat } from '../decoder/index.js';
 import { type LayerActivation, CheckedLayers } from '../layers/checked-layers.js';
 import type { CheckedSource } from '../layers/checked-source.js';
 
-/** The layers behind a SigLIP encoder: those of Gemma 3, or those of Idefics3 and SmolVLM. */
+/** The layers behind an encoder: those of Gemma 3, those of Idefics3 and SmolVLM, or those of LLaVA. */
 export type SiglipProjector =
   /** Means of squares of patches, normed; the gain may be stored as its difference from one. */
   | { kind: 'means'; gainFromOne: boolean }
   /** Squares of patches side by side. */
-  | { kind: 'joined' };
+  | { kind: 'joined' }
+  /** Two linear layers, of what a layer before the last may return. */
+  | { kind: 'two-layers'; activation: LayerActivation; hasBias: boolean };
 
-/** Everything that determines a SigLIP encoder and what is behind it, except its weights. */
+/** Everything that determines an encoder like SigLIP or CLIP and what is behind it, except its weights. */
 export interface SiglipShape {
+  /** Those that are computed; files may have more. */
   layers: number;
+  storedLayers?: number;
   hiddenSize: number;
   heads: number;
   feedForwardSize: number;
@@ -26,6 +30,10 @@ export interface SiglipShape {
   /** Of the decoder. */
   outputSize: number;
   projector: SiglipProjector;
+  /** A learned place before the patches stands for the whole image, and all are normed first (CLIP). */
+  summary?: { isKept: boolean };
+  /** True for tensors that are stored and not needed. */
+  isUnneeded?: (name: string) => boolean;
   /** Modules of the encoder have this in front of their names. */
   tower: string;
 }
@@ -68,12 +76,42 @@ class SiglipEncoder {
     const { builder, parts, shape } = this;
     let hidden = this.embed();
     for (let layer = 0; layer < shape.layers; layer++) hidden = this.layer(layer, hidden);
-    const normed = parts.layerNorm(hidden, `${this.shape.tower}.post_layernorm`, shape.hiddenSize);
-    if (shape.projector.kind === 'joined') this.join(normed);
-    else builder.node('MatMul', [this.normOfPool(this.pool(normed), shape.projector), this.projection()], {}, output);
-    builder.output(output, 'float32', [(this.grid / shape.pooled) ** 2, shape.outputSize]);
-    parts.refuseUnread();
+    const last = (shape.storedLayers ?? shape.layers) - 1;
+    parts.require(`${shape.tower}.encoder.layers.${last}.layer_norm1.weight`, [shape.hiddenSize]);
+    this.project(hidden);
+    const tokens = (this.grid / shape.pooled) ** 2 + (shape.summary?.isKept ? 1 : 0);
+    builder.output(output, 'float32', [tokens, shape.outputSize]);
+    parts.refuseUnread(shape.isUnneeded);
     return builder.build();
+  }
+
+  /** Adds the layers behind the encoder. */
+  private project(hidden: ValueName): void {
+    const { builder, parts } = this;
+    const { projector, tower, hiddenSize } = this.shape;
+    if (projector.kind === 'two-layers') return this.projectTwice(hidden, projector);
+    const normed = parts.layerNorm(hidden, `${tower}.post_layernorm`, hiddenSize);
+    if (projector.kind === 'joined') this.join(normed);
+    else builder.node('MatMul', [this.normOfPool(this.pool(normed), projector), this.projection()], {}, output);
+  }
+
+  private projectTwice(
+    hidden: ValueName,
+    { activation, hasBias }: Extract<SiglipProjector, { kind: 'two-layers' }>,
+  ): void {
+    const { builder, parts } = this;
+    const { hiddenSize, outputSize, summary } = this.shape;
+    const first = builder.integers([summary && !summary.isKept ? 1 : 0]);
+    const kept = builder.node('Slice', [hidden, first, builder.integers([2 ** 31 - 1]), builder.integers([1])]);
+    const tokens = builder.node('Reshape', [kept, builder.integers([-1, hiddenSize])]);
+    const layer = (place: number, inputs: number) => ({
+      name: `${means}.linear_${place}`,
+      inputs,
+      outputs: outputSize,
+      hasBias,
+    });
+    const wide = parts.activate(parts.linear(tokens, layer(1, hiddenSize)), activation);
+    builder.node('Identity', [parts.linear(wide, layer(2, outputSize))], {}, output);
   }
 
   /** `[1, patches, hidden]`. */
@@ -82,20 +120,27 @@ class SiglipEncoder {
     const { patchSide: side, hiddenSize } = shape;
     const name = `${this.shape.tower}.embeddings`;
     const kernel = parts.kernel(`${name}.patch_embedding.weight`, [hiddenSize, 3, side, side]);
-    const bias = parts.vector(`${name}.patch_embedding.bias`, hiddenSize);
+    const bias = shape.summary ? [] : [parts.vector(`${name}.patch_embedding.bias`, hiddenSize)];
     const sides = { kernel_shape: [side, side], strides: [side, side] };
     const image = builder.node('Reshape', ['pixel_values', builder.integers([1, 3, shape.imageSide, shape.imageSide])]);
-    const maps = builder.node('Conv', [image, kernel, bias], sides);
+    const maps = builder.node('Conv', [image, kernel, ...bias], sides);
     const flat = builder.node('Reshape', [maps, builder.integers([1, hiddenSize, -1])]);
     const patches = builder.node('Transpose', [flat], { perm: [0, 2, 1] });
-    return builder.node('Add', [patches, this.placeTable(`${name}.position_embedding.weight`)]);
+    const table = `${name}.position_embedding.weight`;
+    if (!shape.summary) return builder.node('Add', [patches, this.placeTable(table)]);
+    const summary = parts.vector(`${name}.class_embedding`, hiddenSize);
+    const leading = builder.node('Reshape', [summary, builder.integers([1, 1, hiddenSize])]);
+    const all = builder.node('Concat', [leading, patches], { axis: 1 });
+    const placed = builder.node('Add', [all, parts.table(table, this.grid ** 2 + 1, hiddenSize)]);
+    // The name is misspelled in all files.
+    return parts.layerNorm(placed, `${shape.tower}.pre_layrnorm`, hiddenSize);
   }
 
   /** The rows of the table of places that patches have. Idefics3 finds them by fractions, rounded as float32. */
   private placeTable(name: string): ValueName {
     const { builder, parts, source, grid } = this;
     const { hiddenSize, projector } = this.shape;
-    if (projector.kind === 'means') return parts.table(name, grid ** 2, hiddenSize);
+    if (projector.kind !== 'joined') return parts.table(name, grid ** 2, hiddenSize);
     parts.require(name, [grid ** 2, hiddenSize]);
     const places = placesOfFractions(grid);
     return builder.weight(name, 'float32', [grid ** 2, hiddenSize], async function* () {

@@ -80,7 +80,7 @@ class WhisperDecoder {
       hidden = builder.node('Add', [hidden, this.feedForward(name, this.norm(hidden, `${name}.final_layer_norm`))]);
     }
     builder.node('Identity', [this.table.product(this.norm(hidden, 'decoder.layer_norm'))], {}, 'logits');
-    parts.refuseUnread(otherTensors);
+    parts.refuseUnread((name) => otherTensors.test(name));
     return builder.build();
   }
 

@@ -39,7 +39,7 @@ class WhisperEncoder {
     for (let layer = 0; layer < encoder.layers; layer++) hidden = this.layer(layer, hidden);
     builder.node('Identity', [parts.layerNorm(hidden, 'encoder.layer_norm', hiddenSize)], {}, 'last_hidden_state');
     builder.output('last_hidden_state', 'float32', ['batch', sourcePositions, hiddenSize]);
-    parts.refuseUnread(decoderTensors);
+    parts.refuseUnread((name) => decoderTensors.test(name));
     return builder.build();
   }
 
