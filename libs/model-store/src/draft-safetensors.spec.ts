@@ -72,6 +72,7 @@ describe('draftManifest of safetensors', () => {
     // With layers and towers that are stored and not computed.
     ...['glm4-moe', 'ernie4.5-moe', 'ministral3'],
     ...['deepseek-v2-lite', 'deepseek-v3', 'glm4-moe-lite'],
+    ...['gemma3n', 'gemma3n-sees', 'bamba', 'mamba2'],
   ])('estimates the size of %s', async (name) => {
     await filesOf(name);
     const { manifest, facts } = await draftManifest(`file:${folder}`, {});
@@ -81,7 +82,7 @@ describe('draftManifest of safetensors', () => {
     const { size } = await stat(join(outputFolder, 'model.onnx'));
     // The graph itself counts in so small a model.
     expect(size - facts.weightsBytes).toBeGreaterThan(0);
-    expect(size - facts.weightsBytes).toBeLessThan(/moe|deepseek/.test(name) ? 80_000 : 30_000);
+    expect(size - facts.weightsBytes).toBeLessThan(/moe|deepseek|gemma3n/.test(name) ? 90_000 : 30_000);
   });
 
   it('keeps the published 4 bits', async () => {

@@ -3,6 +3,7 @@ import type { DecoderSize } from '#model-memory';
 import { checkChatTemplate } from '../convert/chat-template.js';
 import { defaultBlockSize } from '../convert/conversion-options.js';
 import {
+  attendingLayers,
   cachingLayers,
   type DecoderShape,
   headSizeOf,
@@ -166,8 +167,9 @@ function stateBytes(shape: DecoderShape): number {
 }
 
 /** Cosines and sines of the rotation of one position. Layers with a window may rotate in their own way, or none does. */
-export function rotaryBytes({ rotary, attention }: DecoderShape): number {
-  if (attention?.unrotated?.every(Boolean)) return 0;
+export function rotaryBytes(shape: DecoderShape): number {
+  const { rotary, attention } = shape;
+  if (attendingLayers(shape).every((layer) => attention?.unrotated?.[layer])) return 0;
   const window = attention?.window;
   const tables = window && window.rotary !== rotary ? 2 : 1;
   return tables * rotary.dimensions * Float32Array.BYTES_PER_ELEMENT;
