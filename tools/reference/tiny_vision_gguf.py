@@ -8,15 +8,17 @@ llama.cpp's convert_hf_to_gguf.py.
 
 import json
 import os
+import re
 import sys
 
 import gguf
 import numpy as np
 from safetensors.torch import load_file
 
-ARCHITECTURES = {"qwen2-vl": "qwen2vl", "qwen2.5-vl": "qwen2vl", "qwen3-vl": "qwen3vl", "qwen3-vl-moe": "qwen3vlmoe", "gemma3": "gemma3"}
+ARCHITECTURES = {"qwen2-vl": "qwen2vl", "qwen2.5-vl": "qwen2vl", "qwen3-vl": "qwen3vl", "qwen3-vl-moe": "qwen3vlmoe", "gemma3": "gemma3",
+                 "llava": "llama"}
 PROJECTORS = {"qwen2-vl": "qwen2vl_merger", "qwen2.5-vl": "qwen2.5vl_merger", "qwen3-vl": "qwen3vl_merger", "qwen3-vl-moe": "qwen3vl_merger",
-              "gemma3": "gemma3"}
+              "gemma3": "gemma3", "llava": "mlp"}
 VISION = ("visual.", "model.visual.", "vision_tower.", "multi_modal_projector.")
 
 
@@ -63,7 +65,7 @@ def write_text(name, folder, path, config, weights):
     writer.add_key_length(head)
     writer.add_value_length(head)
     writer.add_layer_norm_rms_eps(text.get("rms_norm_eps", 1e-6))
-    writer.add_rope_freq_base(float(text.get("rope_theta", 1e6)))
+    writer.add_rope_freq_base(float(text.get("rope_theta", 1e4 if arch == "llama" else 1e6)))
     sections = text.get("rope_scaling", {}).get("mrope_section")
     if sections:
         writer.add_rope_dimension_sections([*sections, 0])
@@ -83,7 +85,12 @@ def write_text(name, folder, path, config, weights):
         if stored.startswith(VISION):
             continue
         inner = stored.replace("language_model.model.", "model.").replace("model.language_model.", "model.")
+        inner = inner.replace("language_model.lm_head", "lm_head")
         values = tensor.float().numpy()
+        if arch == "llama" and inner.endswith(("q_proj.weight", "k_proj.weight")):
+            # The two values of a rotary pair are side by side.
+            heads = text["num_attention_heads" if "q_proj" in inner else "num_key_value_heads"]
+            values = values.reshape(heads, 2, head // 2, -1).swapaxes(1, 2).reshape(values.shape)
         if name == "gemma3" and "norm" in inner:
             values = values + 1
         if ".mlp.experts." in inner:
@@ -108,6 +115,7 @@ OUTER = {
     "patch_embed.proj": "v.patch_embd", "pos_embed": "v.position_embd", "merger.norm": "v.post_ln", "merger.ln_q": "v.post_ln",
     "merger.linear_fc1": "mm.0", "merger.linear_fc2": "mm.2", "merger.mlp.0": "mm.0", "merger.mlp.2": "mm.2",
     "embeddings.patch_embedding": "v.patch_embd", "embeddings.position_embedding": "v.position_embd", "post_layernorm": "v.post_ln",
+    "embeddings.class_embedding": "v.class_embd", "pre_layrnorm": "v.pre_ln", "linear_1": "mm.0", "linear_2": "mm.2",
     "mm_soft_emb_norm": "mm.soft_emb_norm", "mm_input_projection": "mm.input_projection",
 }
 
@@ -117,6 +125,8 @@ def projector_name(stored, deep_layers):
     for prefix in ("model.visual.", "visual.", "vision_tower.vision_model.", "multi_modal_projector."):
         name = name.removeprefix(prefix)
     name = name.removeprefix("encoder.")
+    if name in OUTER:
+        return OUTER[name]
     module, end = name.rsplit(".", 1)
     if module in OUTER:
         return f"{OUTER[module]}.{end}"
@@ -140,13 +150,18 @@ def write_projector(name, folder, path, config, weights):
     writer.add_uint32("clip.vision.embedding_length", vision.get("embed_dim", vision["hidden_size"]))
     writer.add_uint32("clip.vision.feed_forward_length", vision.get("intermediate_size", vision["hidden_size"]))
     writer.add_uint32("clip.vision.projection_dim", config.get("text_config", config)["hidden_size"])
-    writer.add_uint32("clip.vision.block_count", vision.get("depth", vision.get("num_hidden_layers")))
+    # The converter of LLaVA leaves the last layer out, and its norm.
+    left_out = 1 if name == "llava" else 0
+    writer.add_uint32("clip.vision.block_count", vision.get("depth", vision.get("num_hidden_layers")) - left_out)
     writer.add_uint32("clip.vision.attention.head_count", vision.get("num_heads", vision.get("num_attention_heads")))
-    writer.add_float32("clip.vision.attention.layer_norm_epsilon", 1e-6)
+    writer.add_float32("clip.vision.attention.layer_norm_epsilon", 1e-5 if name == "llava" else 1e-6)
     writer.add_array("clip.vision.image_mean", preprocessor["image_mean"])
     writer.add_array("clip.vision.image_std", preprocessor["image_std"])
     sizes = preprocessor.get("size", {})
-    if name != "gemma3":
+    if name == "llava":
+        writer.add_bool("clip.has_llava_projector", True)
+        writer.add_bool("clip.use_gelu", False)
+    elif name != "gemma3":
         writer.add_uint32("clip.vision.image_min_pixels", preprocessor.get("min_pixels", sizes.get("shortest_edge")))
         writer.add_uint32("clip.vision.image_max_pixels", preprocessor.get("max_pixels", sizes.get("longest_edge")))
     deep_layers = vision.get("deepstack_visual_indexes", [])
@@ -165,8 +180,13 @@ def write_projector(name, folder, path, config, weights):
     for stored, tensor in weights.items():
         if not stored.startswith(VISION):
             continue
+        if name == "llava" and ("post_layernorm" in stored or f"layers.{vision['num_hidden_layers'] - 1}." in stored):
+            continue
         values = tensor.float().numpy()
         target = projector_name(stored, deep_layers)
+        if name == "llava":
+            # Its converter names the layers of a feed-forward the other way around.
+            target = re.sub(r"ffn_(up|down)", lambda found: "ffn_down" if found[1] == "up" else "ffn_up", target)
         if target == "v.patch_embd.weight" and values.ndim == 5:
             # Two convolutions of an image instead of one of a video.
             add(writer, target, values[:, :, 0])

@@ -82,7 +82,7 @@ describe('the projector of a GGUF file', () => {
   });
 
   it.each([
-    ['of another type', 'qwen3vl_merger', 'idefics3', /clip\.projector_type` is idefics3 +; gemma3, qwen2vl_merger/],
+    ['of another type', 'qwen3vl_merger', 'idefics3', /clip\.projector_type` is idefics3 +; gemma3, mlp, qwen2vl_merger/],
     ['without a tensor', 'v.blk.1.ln1.bias', 'v.blk.1.xyz.bias', /it has no tensor v\.blk\.1\.ln1\.bias/],
   ])('%s is refused by name if it was named, and left aside with the reason otherwise', async (_, from, to, reason) => {
     await patch(join(folder, projectorOf('qwen3-vl')), from, to);

@@ -5,7 +5,7 @@ import type { CheckedSource } from '../layers/checked-source.js';
 
 /** How the tensors of a projector file are named, by the names of the hubs. */
 export interface ProjectorNames {
-  /** Modules outside the layers. */
+  /** Modules outside the layers, and parameters without a module. */
   outer: Readonly<Record<string, string>>;
   /** In front of the number of a layer. */
   layers: string;
@@ -52,6 +52,8 @@ export class GgufVisionWeights implements CheckedSource {
   }
 
   storedNames(name: string): readonly string[] {
+    const { outer } = this.naming;
+    if (Object.hasOwn(outer, name)) return [outer[name] ?? name];
     const dot = name.lastIndexOf('.');
     // One parameter of the hubs has no module.
     const [module, end] = name.endsWith('_weight')

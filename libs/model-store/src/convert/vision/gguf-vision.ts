@@ -25,7 +25,11 @@ interface Projector {
   placeholder: string;
   /** Class of the hubs that computes it; absent: that of Gemma 3. */
   className?: string;
+  /** Members of `config.json` beside those of the encoder, for `className`. */
+  settings?: Record<string, unknown>;
   names: Omit<ProjectorNames, 'deepLayers'>;
+  /** The middle of an image is cut out, instead of scaling it whole. */
+  crops?: true;
   /** Pixels of the smallest and of the largest image, where a file does not say; absent: all have one size. */
   pixels?: { min: number; max: number };
   vision(file: ProjectorFile): Record<string, unknown>;
@@ -33,6 +37,8 @@ interface Projector {
 
 interface ProjectorFile {
   metadata: GgufMetadata;
+  /** `clip.use_gelu`. */
+  isGelu: boolean;
   layers: number;
   hiddenSize: number;
   feedForwardSize: number;
@@ -92,6 +98,18 @@ const siglipNames = {
   },
 };
 
+const clipNames = {
+  ...siglipNames,
+  outer: {
+    'vision_tower.embeddings.class_embedding': 'v.class_embd',
+    'vision_tower.embeddings.patch_embedding': 'v.patch_embd',
+    'vision_tower.embeddings.position_embedding': 'v.position_embd',
+    'vision_tower.pre_layrnorm': 'v.pre_ln',
+    'multi_modal_projector.linear_1': 'mm.0',
+    'multi_modal_projector.linear_2': 'mm.2',
+  },
+};
+
 const qwen2Pixels = { min: 56 * 56, max: 28 * 28 * 16_384 };
 
 /** Supported values of `clip.projector_type`. */
@@ -107,6 +125,24 @@ const projectors: Readonly<Record<string, Projector>> = {
       hidden_size: hiddenSize,
       intermediate_size: feedForwardSize,
       layer_norm_eps: metadata.number('attention.layer_norm_epsilon', 1e-6),
+    }),
+  },
+  mlp: {
+    architectures: ['llama'],
+    placeholder: '<image>',
+    className: 'LlavaForConditionalGeneration',
+    // Files leave the last layer of the encoder out.
+    settings: { vision_feature_layer: -1 },
+    names: clipNames,
+    crops: true,
+    vision: ({ metadata, isGelu, layers, hiddenSize, feedForwardSize }) => ({
+      ...headsAndSizes(metadata),
+      hidden_act: isGelu ? 'gelu' : 'quick_gelu',
+      num_attention_heads: metadata.size('attention.head_count'),
+      num_hidden_layers: layers,
+      hidden_size: hiddenSize,
+      intermediate_size: feedForwardSize,
+      layer_norm_eps: metadata.number('attention.layer_norm_epsilon', 1e-5),
     }),
   },
   qwen2vl_merger: {
@@ -170,7 +206,9 @@ export class GgufVision {
   static open(opened: OpenedGguf, decoder: ProjectorDecoder): GgufVision {
     const fileName = opened.file.name;
     const projector = readProjector(opened, decoder);
-    const metadata = new GgufMetadata(fileName, opened.header.metadata).under('clip.vision.');
+    const whole = new GgufMetadata(fileName, opened.header.metadata);
+    const metadata = whole.under('clip.vision.');
+    const isGelu = whole.flag('clip.use_gelu', false);
     const { tensors } = ggufSource(opened.file, opened.header);
     const hiddenSize = metadata.size('embedding_length');
     const layers = metadata.size('block_count');
@@ -180,7 +218,8 @@ export class GgufVision {
     const weights = new GgufVisionWeights(fileName, tensors, { ...projector.names, deepLayers }, hiddenSize);
     const places = tensors.get('v.position_embd.weight')?.dimensions[1] ?? 0;
     const { feedForwardSize } = weights;
-    const vision = projector.vision({ metadata, layers, hiddenSize, feedForwardSize, places, deepLayers, decoder });
+    const sizes = { layers, hiddenSize, feedForwardSize, places, deepLayers };
+    const vision = projector.vision({ metadata, isGelu, ...sizes, decoder });
     const found = new GgufVision(
       modelOf(projector, vision, { metadata, decoder }),
       weights,
@@ -201,8 +240,8 @@ export class GgufVision {
 
   /** Members of the installed `config.json` beside those of the decoder. */
   get config(): Record<string, unknown> {
-    const { modelType, config, sizes } = this.model;
-    return { model_type: modelType, vision_config: config, vision_sizes: sizes };
+    const { modelType, config, sizes, members } = this.model;
+    return { model_type: modelType, ...members, vision_config: config, vision_sizes: sizes };
   }
 
   graph(linear: LinearFormat): OnnxGraph {
@@ -231,7 +270,7 @@ function readProjector({ file, header }: OpenedGguf, decoder: ProjectorDecoder):
 }
 
 function modelOf(
-  { className }: Projector,
+  { className, settings }: Projector,
   vision: Record<string, unknown>,
   { metadata, decoder }: { metadata: GgufMetadata; decoder: ProjectorDecoder },
 ): VisionModel {
@@ -240,20 +279,23 @@ function modelOf(
       (metadata.size('image_size') / metadata.size('patch_size') / metadata.size('projector.scale_factor', 4)) ** 2;
     return gemmaModel(new HubConfig(vision), decoder.hiddenSize, { tokens, gainFromOne: false });
   }
-  const whole = new HubConfig({ architectures: [className], vision_config: vision });
+  const whole = new HubConfig({ ...settings, architectures: [className], vision_config: vision });
   const found = readVision(whole, decoder.hiddenSize);
   if (found === null) throw new Error(`${className} has no encoder.`);
   return found;
 }
 
-function preprocessorOf({ pixels }: Projector, metadata: GgufMetadata): Record<string, unknown> {
+function preprocessorOf({ pixels, crops }: Projector, metadata: GgufMetadata): Record<string, unknown> {
   const statistics = {
     image_mean: metadata.optionalNumbers('image_mean') ?? undefined,
     image_std: metadata.optionalNumbers('image_std') ?? undefined,
   };
   if (pixels === undefined) {
     const side = metadata.size('image_size');
-    return { ...statistics, size: { height: side, width: side } };
+    const square = { height: side, width: side };
+    return crops
+      ? { ...statistics, crop_size: square, size: { shortest_edge: side } }
+      : { ...statistics, size: square };
   }
   return {
     ...statistics,
