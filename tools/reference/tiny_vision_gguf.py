@@ -16,10 +16,10 @@ import numpy as np
 from safetensors.torch import load_file
 
 ARCHITECTURES = {"qwen2-vl": "qwen2vl", "qwen2.5-vl": "qwen2vl", "qwen3-vl": "qwen3vl", "qwen3-vl-moe": "qwen3vlmoe", "gemma3": "gemma3",
-                 "llava": "llama"}
+                 "llava": "llama", "smolvlm": "llama"}
 PROJECTORS = {"qwen2-vl": "qwen2vl_merger", "qwen2.5-vl": "qwen2.5vl_merger", "qwen3-vl": "qwen3vl_merger", "qwen3-vl-moe": "qwen3vl_merger",
-              "gemma3": "gemma3", "llava": "mlp"}
-VISION = ("visual.", "model.visual.", "vision_tower.", "multi_modal_projector.")
+              "gemma3": "gemma3", "llava": "mlp", "smolvlm": "idefics3"}
+VISION = ("visual.", "model.visual.", "vision_tower.", "multi_modal_projector.", "model.vision_model.", "model.connector.")
 
 
 def add(writer, name, values):
@@ -48,6 +48,11 @@ def write_tokenizer(writer, folder):
     writer.add_eos_token_id(vocabulary["<end_of_utterance>"])
     writer.add_add_bos_token(False)
     writer.add_chat_template(json.load(open(os.path.join(folder, "chat_template.json")))["chat_template"])
+
+
+def permuted(values, heads):
+    """Rows of queries and keys as llama.cpp rotates them, which pairs neighbors."""
+    return values.reshape(heads, 2, -1, values.shape[1]).swapaxes(1, 2).reshape(values.shape)
 
 
 def write_text(name, folder, path, config, weights):
@@ -85,14 +90,12 @@ def write_text(name, folder, path, config, weights):
         if stored.startswith(VISION):
             continue
         inner = stored.replace("language_model.model.", "model.").replace("model.language_model.", "model.")
-        inner = inner.replace("language_model.lm_head", "lm_head")
+        inner = inner.replace("language_model.lm_head", "lm_head").replace("model.text_model.", "model.")
         values = tensor.float().numpy()
-        if arch == "llama" and inner.endswith(("q_proj.weight", "k_proj.weight")):
-            # The two values of a rotary pair are side by side.
-            heads = text["num_attention_heads" if "q_proj" in inner else "num_key_value_heads"]
-            values = values.reshape(heads, 2, head // 2, -1).swapaxes(1, 2).reshape(values.shape)
         if name == "gemma3" and "norm" in inner:
             values = values + 1
+        if arch == "llama" and ("q_proj" in inner or "k_proj" in inner):
+            values = permuted(values, text["num_attention_heads" if "q_proj" in inner else "num_key_value_heads"])
         if ".mlp.experts." in inner:
             stack, part = inner.rsplit(".", 1)
             kinds = ("gate", "up") if part == "gate_up_proj" else ("down",)
@@ -117,12 +120,13 @@ OUTER = {
     "embeddings.patch_embedding": "v.patch_embd", "embeddings.position_embedding": "v.position_embd", "post_layernorm": "v.post_ln",
     "embeddings.class_embedding": "v.class_embd", "pre_layrnorm": "v.pre_ln", "linear_1": "mm.0", "linear_2": "mm.2",
     "mm_soft_emb_norm": "mm.soft_emb_norm", "mm_input_projection": "mm.input_projection",
+    "modality_projection.proj": "mm.model.fc",
 }
 
 
 def projector_name(stored, deep_layers):
     name = stored.replace("mm_input_projection_weight", "mm_input_projection.weight")
-    for prefix in ("model.visual.", "visual.", "vision_tower.vision_model.", "multi_modal_projector."):
+    for prefix in ("model.visual.", "visual.", "vision_tower.vision_model.", "multi_modal_projector.", "model.vision_model.", "model.connector."):
         name = name.removeprefix(prefix)
     name = name.removeprefix("encoder.")
     if name in OUTER:
@@ -161,7 +165,7 @@ def write_projector(name, folder, path, config, weights):
     if name == "llava":
         writer.add_bool("clip.has_llava_projector", True)
         writer.add_bool("clip.use_gelu", False)
-    elif name != "gemma3":
+    elif name.startswith("qwen"):
         writer.add_uint32("clip.vision.image_min_pixels", preprocessor.get("min_pixels", sizes.get("shortest_edge")))
         writer.add_uint32("clip.vision.image_max_pixels", preprocessor.get("max_pixels", sizes.get("longest_edge")))
     deep_layers = vision.get("deepstack_visual_indexes", [])
@@ -177,6 +181,10 @@ def write_projector(name, folder, path, config, weights):
         writer.add_bool("clip.use_gelu", True)
         side = vision["image_size"] // vision["patch_size"]
         writer.add_uint32("clip.vision.projector.scale_factor", side // int(config["mm_tokens_per_image"] ** 0.5))
+    elif name == "smolvlm":
+        writer.add_bool("clip.use_gelu", True)
+        writer.add_uint32("clip.vision.projector.scale_factor", config["scale_factor"])
+        writer.add_uint32("clip.vision.preproc_image_size", sizes["longest_edge"])
     for stored, tensor in weights.items():
         if not stored.startswith(VISION):
             continue

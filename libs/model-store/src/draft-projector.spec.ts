@@ -64,6 +64,64 @@ describe.each(tinyVisionGgufNames)('the draft of a GGUF file with its projector:
   });
 });
 
+describe('the projector of SmolVLM', () => {
+  beforeEach(() => copyPair('smolvlm'));
+
+  it.each([
+    { says: 'how large an image becomes', renamed: 'preproc_image_size', splits: true, imageTokens: 94 },
+    { says: 'nothing of it, so images are one tile', renamed: 'another_image_size', splits: false, imageTokens: 20 },
+  ])('says $says', async ({ renamed, splits, imageTokens }) => {
+    await patch(join(folder, projectorOf('smolvlm')), 'preproc_image_size', renamed);
+    const { manifest } = await draftManifest(`file:${folder}`, {});
+    expect(manifest.familyOptions).toMatchObject({ imageTokens, frameTokens: 19 });
+    const home = join(root, 'home');
+    await pullModels({ home, manifests: [manifest], reporter: silentReporter, sources: {} });
+    const installed = await readFile(join(home, 'models', manifest.id, 'preprocessor_config.json'), 'utf8');
+    expect(JSON.parse(installed)).toMatchObject({
+      do_image_splitting: splits,
+      size: { longest_edge: splits ? 336 : 672 },
+      max_image_size: { longest_edge: 168 },
+    });
+  });
+
+  it.each([
+    [
+      'without its scale',
+      'projector.scale_factor',
+      'projector.xxxxx_factor',
+      /`clip\.vision\.projector\.scale_factor` is missing/,
+    ],
+    [
+      'without the layer behind the encoder',
+      'mm.model.fc.weight',
+      'mm.model.fx.weight',
+      /it has no tensor mm\.model\.fc\.weight/,
+    ],
+  ])('%s is refused by its name, and left aside if it was not named', async (_, from, to, reason) => {
+    await patch(join(folder, projectorOf('smolvlm')), from, to);
+    const named = draftManifest(`file:${folder}`, {}, { projector: projectorOf('smolvlm') });
+    await expect(named).rejects.toMatchObject({
+      message: expect.stringMatching(reason) as string,
+      param: projectorOf('smolvlm'),
+    });
+    const { manifest, facts } = await draftManifest(`file:${folder}`, {});
+    expect(manifest.family).toBe('decoder');
+    expect(facts.ignored).toMatch(reason);
+  });
+
+  it('with a scale that does not divide its tiles is left aside', async () => {
+    const path = join(folder, projectorOf('smolvlm'));
+    const bytes = await readFile(path);
+    const key = 'clip.vision.projector.scale_factor';
+    // Behind a key are its type, then its value.
+    bytes.writeUInt32LE(5, bytes.indexOf(key) + key.length + 4);
+    await writeFile(path, bytes);
+    const { manifest, facts } = await draftManifest(`file:${folder}`, {});
+    expect(manifest.family).toBe('decoder');
+    expect(facts.ignored).toMatch(/tiles of 12 by 12 patches do not fit its scale_factor 5/);
+  });
+});
+
 describe('the projector of a GGUF file', () => {
   beforeEach(() => copyPair('qwen3-vl'));
 
@@ -82,7 +140,12 @@ describe('the projector of a GGUF file', () => {
   });
 
   it.each([
-    ['of another type', 'qwen3vl_merger', 'idefics3', /clip\.projector_type` is idefics3 +; gemma3, mlp, qwen2vl_merger/],
+    [
+      'of another type',
+      'qwen3vl_merger',
+      'internvl',
+      /clip\.projector_type` is internvl +; gemma3, idefics3, mlp, qwen2vl/,
+    ],
     ['without a tensor', 'v.blk.1.ln1.bias', 'v.blk.1.xyz.bias', /it has no tensor v\.blk\.1\.ln1\.bias/],
   ])('%s is refused by name if it was named, and left aside with the reason otherwise', async (_, from, to, reason) => {
     await patch(join(folder, projectorOf('qwen3-vl')), from, to);

@@ -8,11 +8,13 @@ export class HubConfig {
   constructor(
     readonly values: Readonly<Record<string, unknown>>,
     private readonly path = '',
+    /** The file that errors name. */
+    readonly fileName = 'config.json',
   ) {}
 
   /** The same object with other values. */
   with(values: Readonly<Record<string, unknown>>): HubConfig {
-    return new HubConfig(values, this.path);
+    return new HubConfig(values, this.path, this.fileName);
   }
 
   /** A flag per layer, whether it has the window; null where the file does not list the kinds of its layers. */
@@ -61,11 +63,11 @@ export class HubConfig {
     if (!this.has(name)) return null;
     const value = this.values[name];
     if (typeof value !== 'object' || Array.isArray(value)) throw this.wrong(name, value, 'an object');
-    return new HubConfig(value as Record<string, unknown>, `${this.path}${name}.`);
+    return new HubConfig(value as Record<string, unknown>, `${this.path}${name}.`, this.fileName);
   }
 
   private wrong(name: string, value: unknown, expected: string): Error {
     const found = value === undefined || value === null ? 'missing' : JSON.stringify(value).slice(0, 60);
-    return invalidFile('config.json', `its ${this.path}${name} is ${found}, not ${expected}`);
+    return invalidFile(this.fileName, `its ${this.path}${name} is ${found}, not ${expected}`);
   }
 }

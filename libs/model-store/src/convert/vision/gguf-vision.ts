@@ -25,13 +25,13 @@ interface Projector {
   placeholder: string;
   /** Class of the hubs that computes it; absent: that of Gemma 3. */
   className?: string;
-  /** Members of `config.json` beside those of the encoder, for `className`. */
-  settings?: Record<string, unknown>;
   names: Omit<ProjectorNames, 'deepLayers'>;
-  /** The middle of an image is cut out, instead of scaling it whole. */
-  crops?: true;
   /** Pixels of the smallest and of the largest image, where a file does not say; absent: all have one size. */
   pixels?: { min: number; max: number };
+  /** Sizes in `preprocessor_config.json`, where images are neither of one size nor of any. */
+  sizes?(metadata: GgufMetadata): Record<string, unknown>;
+  /** Members of `config.json` beside `vision_config`. */
+  members?(metadata: GgufMetadata): Record<string, unknown>;
   vision(file: ProjectorFile): Record<string, unknown>;
 }
 
@@ -77,29 +77,42 @@ const qwenNames = {
   },
 };
 
-const siglipNames = {
-  outer: {
-    'vision_tower.embeddings.patch_embedding': 'v.patch_embd',
-    'vision_tower.embeddings.position_embedding': 'v.position_embd',
-    'vision_tower.post_layernorm': 'v.post_ln',
-    'multi_modal_projector.mm_soft_emb_norm': 'mm.soft_emb_norm',
-    'multi_modal_projector.mm_input_projection': 'mm.input_projection',
-  },
-  layers: 'vision_tower.encoder.layers',
-  parts: {
-    layer_norm1: 'ln1',
-    layer_norm2: 'ln2',
-    'self_attn.q_proj': 'attn_q',
-    'self_attn.k_proj': 'attn_k',
-    'self_attn.v_proj': 'attn_v',
-    'self_attn.out_proj': 'attn_out',
-    'mlp.fc1': 'ffn_up',
-    'mlp.fc2': 'ffn_down',
-  },
-};
+/** `projector`: names of the modules behind the encoder. */
+function siglipNames(tower: string, projector: Record<string, string>): Projector['names'] {
+  return {
+    outer: {
+      [`${tower}.embeddings.patch_embedding`]: 'v.patch_embd',
+      [`${tower}.embeddings.position_embedding`]: 'v.position_embd',
+      [`${tower}.post_layernorm`]: 'v.post_ln',
+      ...projector,
+    },
+    layers: `${tower}.encoder.layers`,
+    parts: {
+      layer_norm1: 'ln1',
+      layer_norm2: 'ln2',
+      'self_attn.q_proj': 'attn_q',
+      'self_attn.k_proj': 'attn_k',
+      'self_attn.v_proj': 'attn_v',
+      'self_attn.out_proj': 'attn_out',
+      'mlp.fc1': 'ffn_up',
+      'mlp.fc2': 'ffn_down',
+    },
+  };
+}
+
+function siglipVision({ metadata, layers, hiddenSize, feedForwardSize }: ProjectorFile): Record<string, unknown> {
+  return {
+    ...headsAndSizes(metadata),
+    num_attention_heads: metadata.size('attention.head_count'),
+    num_hidden_layers: layers,
+    hidden_size: hiddenSize,
+    intermediate_size: feedForwardSize,
+    layer_norm_eps: metadata.number('attention.layer_norm_epsilon', 1e-6),
+  };
+}
 
 const clipNames = {
-  ...siglipNames,
+  ...siglipNames('vision_tower', {}),
   outer: {
     'vision_tower.embeddings.class_embedding': 'v.class_embd',
     'vision_tower.embeddings.patch_embedding': 'v.patch_embd',
@@ -117,24 +130,29 @@ const projectors: Readonly<Record<string, Projector>> = {
   gemma3: {
     architectures: ['gemma3'],
     placeholder: '<image_soft_token>',
-    names: siglipNames,
-    vision: ({ metadata, layers, hiddenSize, feedForwardSize }) => ({
-      ...headsAndSizes(metadata),
-      num_attention_heads: metadata.size('attention.head_count'),
-      num_hidden_layers: layers,
-      hidden_size: hiddenSize,
-      intermediate_size: feedForwardSize,
-      layer_norm_eps: metadata.number('attention.layer_norm_epsilon', 1e-6),
+    names: siglipNames('vision_tower', {
+      'multi_modal_projector.mm_soft_emb_norm': 'mm.soft_emb_norm',
+      'multi_modal_projector.mm_input_projection': 'mm.input_projection',
     }),
+    vision: siglipVision,
+  },
+  idefics3: {
+    architectures: ['llama'],
+    placeholder: '<image>',
+    className: 'Idefics3ForConditionalGeneration',
+    names: siglipNames('vision_model', { 'connector.modality_projection.proj': 'mm.model.fc' }),
+    sizes: tileSizes,
+    members: (metadata) => ({ scale_factor: metadata.size('projector.scale_factor') }),
+    vision: siglipVision,
   },
   mlp: {
     architectures: ['llama'],
     placeholder: '<image>',
     className: 'LlavaForConditionalGeneration',
     // Files leave the last layer of the encoder out.
-    settings: { vision_feature_layer: -1 },
+    members: () => ({ vision_feature_layer: -1 }),
     names: clipNames,
-    crops: true,
+    sizes: cropSizes,
     vision: ({ metadata, isGelu, layers, hiddenSize, feedForwardSize }) => ({
       ...headsAndSizes(metadata),
       hidden_act: isGelu ? 'gelu' : 'quick_gelu',
@@ -270,32 +288,32 @@ function readProjector({ file, header }: OpenedGguf, decoder: ProjectorDecoder):
 }
 
 function modelOf(
-  { className, settings }: Projector,
+  { className, members }: Projector,
   vision: Record<string, unknown>,
   { metadata, decoder }: { metadata: GgufMetadata; decoder: ProjectorDecoder },
 ): VisionModel {
+  const { fileName } = metadata;
   if (className === undefined) {
     const tokens =
       (metadata.size('image_size') / metadata.size('patch_size') / metadata.size('projector.scale_factor', 4)) ** 2;
-    return gemmaModel(new HubConfig(vision), decoder.hiddenSize, { tokens, gainFromOne: false });
+    return gemmaModel(new HubConfig(vision, '', fileName), decoder.hiddenSize, { tokens, gainFromOne: false });
   }
-  const whole = new HubConfig({ ...settings, architectures: [className], vision_config: vision });
+  const config = { architectures: [className], ...members?.(metadata), vision_config: vision };
+  const whole = new HubConfig(config, '', fileName);
   const found = readVision(whole, decoder.hiddenSize);
   if (found === null) throw new Error(`${className} has no encoder.`);
   return found;
 }
 
-function preprocessorOf({ pixels, crops }: Projector, metadata: GgufMetadata): Record<string, unknown> {
+function preprocessorOf({ pixels, sizes }: Projector, metadata: GgufMetadata): Record<string, unknown> {
   const statistics = {
     image_mean: metadata.optionalNumbers('image_mean') ?? undefined,
     image_std: metadata.optionalNumbers('image_std') ?? undefined,
   };
+  if (sizes !== undefined) return { ...statistics, ...sizes(metadata) };
   if (pixels === undefined) {
     const side = metadata.size('image_size');
-    const square = { height: side, width: side };
-    return crops
-      ? { ...statistics, crop_size: square, size: { shortest_edge: side } }
-      : { ...statistics, size: square };
+    return { ...statistics, size: { height: side, width: side } };
   }
   return {
     ...statistics,
@@ -307,6 +325,23 @@ function preprocessorOf({ pixels, crops }: Projector, metadata: GgufMetadata): R
       longest_edge: metadata.size('image_max_pixels', pixels.max),
     },
   };
+}
+
+/** Older files do not say how large an image becomes before it is split, so it is one tile, as their readers have it. */
+function tileSizes(metadata: GgufMetadata): Record<string, unknown> {
+  const side = metadata.size('image_size');
+  const splits = metadata.has('preproc_image_size');
+  return {
+    do_image_splitting: splits,
+    size: { longest_edge: splits ? metadata.size('preproc_image_size') : 4 * side },
+    max_image_size: { longest_edge: side },
+  };
+}
+
+/** The middle of an image is cut out, instead of scaling it whole. */
+function cropSizes(metadata: GgufMetadata): Record<string, unknown> {
+  const side = metadata.size('image_size');
+  return { crop_size: { height: side, width: side }, size: { shortest_edge: side } };
 }
 
 function headsAndSizes(metadata: GgufMetadata): Record<string, unknown> {

@@ -85,14 +85,14 @@ export function gemmaModel(
   { tokens, gainFromOne }: { tokens: number; gainFromOne: boolean },
 ): VisionModel {
   if (vision.flag('vision_use_head', false)) {
-    throw invalidFile('config.json', 'its vision_use_head is true, which is not computed here');
+    throw invalidFile(vision.fileName, 'its vision_use_head is true, which is not computed here');
   }
   const imageSide = vision.size('image_size', 224);
   const patchSide = vision.size('patch_size', 16);
   const pooled = imageSide / patchSide / Math.sqrt(tokens);
   if (imageSide % patchSide !== 0 || !Number.isInteger(pooled)) {
     const sizes = `${imageSide} by ${imageSide} samples in patches of ${patchSide}`;
-    throw invalidFile('config.json', `its images of ${sizes} do not become ${tokens} tokens`);
+    throw invalidFile(vision.fileName, `its images of ${sizes} do not become ${tokens} tokens`);
   }
   const shape: SiglipShape = {
     layers: vision.size('num_hidden_layers', 12),
@@ -132,7 +132,7 @@ function readIdefics3(vision: HubConfig, outputSize: number, whole: HubConfig): 
   const pooled = whole.size('scale_factor', 2);
   const grid = Math.floor(imageSide / patchSide);
   if (grid % pooled !== 0) {
-    throw invalidFile('config.json', `its tiles of ${grid} by ${grid} patches do not fit its scale_factor ${pooled}`);
+    throw invalidFile(vision.fileName, `its tiles of ${grid} by ${grid} patches do not fit its scale_factor ${pooled}`);
   }
   const sizes = {
     hiddenSize: vision.size('hidden_size', 1152),
@@ -244,7 +244,7 @@ function readQwen3(vision: HubConfig, outputSize: number): VisionModel {
   const deepLayers = vision.has('deepstack_visual_indexes') ? vision.numbers('deepstack_visual_indexes') : [8, 16, 24];
   const unknown = deepLayers.find((layer) => !Number.isInteger(layer) || layer < 0 || layer >= layers);
   if (unknown !== undefined) {
-    throw invalidFile('config.json', `its deepstack_visual_indexes names layer ${unknown} of ${layers}`);
+    throw invalidFile(vision.fileName, `its deepstack_visual_indexes names layer ${unknown} of ${layers}`);
   }
   const places = vision.size('num_position_embeddings', 2304);
   return qwenModel(vision, 'qwen3_vl', {
@@ -265,10 +265,10 @@ function readQwen3(vision: HubConfig, outputSize: number): VisionModel {
 
 function qwenModel(vision: HubConfig, modelType: string, shape: QwenVisionShape): VisionModel {
   if (shape.hiddenSize % (4 * shape.heads) !== 0) {
-    throw invalidFile('config.json', `${shape.heads} heads do not divide the ${shape.hiddenSize} values of a patch`);
+    throw invalidFile(vision.fileName, `${shape.heads} heads do not divide the ${shape.hiddenSize} values of a patch`);
   }
   if (!Number.isInteger(Math.sqrt(shape.places))) {
-    throw invalidFile('config.json', `its num_position_embeddings is ${shape.places}, not a square`);
+    throw invalidFile(vision.fileName, `its num_position_embeddings is ${shape.places}, not a square`);
   }
   return {
     modelType,
@@ -290,12 +290,12 @@ function patchesOfWindow(vision: HubConfig): number {
   const merge = vision.size('spatial_merge_size', 2);
   const tokens = Math.floor(vision.size('window_size', 112) / merge / vision.size('patch_size', 14));
   if (tokens > 0) return (tokens * merge) ** 2;
-  throw invalidFile('config.json', 'its window_size is smaller than a token');
+  throw invalidFile(vision.fileName, 'its window_size is smaller than a token');
 }
 
 function samplesOfPatch(vision: HubConfig, patch: number): number {
   const channels = vision.size('in_channels', vision.size('in_chans', 3));
-  if (channels !== 3) throw invalidFile('config.json', `its images have ${channels} channels, not 3`);
+  if (channels !== 3) throw invalidFile(vision.fileName, `its images have ${channels} channels, not 3`);
   return channels * vision.size('temporal_patch_size', 2) * vision.size('patch_size', patch) ** 2;
 }
 
@@ -304,11 +304,11 @@ function activationOf(vision: HubConfig, fallback: string, member = 'hidden_act'
   const found = Object.hasOwn(activations, name) ? activations[name] : undefined;
   if (found !== undefined) return found;
   const known = Object.keys(activations).join(', ');
-  throw invalidFile('config.json', `its encoder has the activation ${name.slice(0, 40)}; ${known} are computed`);
+  throw invalidFile(vision.fileName, `its encoder has the activation ${name.slice(0, 40)}; ${known} are computed`);
 }
 
 function requireOutput(vision: HubConfig, name: string, outputSize: number): number {
   const found = vision.size(name, outputSize);
   if (found === outputSize) return found;
-  throw invalidFile('config.json', `its encoder returns ${found} values, and its decoder takes ${outputSize}`);
+  throw invalidFile(vision.fileName, `its encoder returns ${found} values, and its decoder takes ${outputSize}`);
 }
