@@ -113,13 +113,16 @@ def qwen_preprocessor(patch, mean, deviation):
     }
 
 
-def write_cases(folder, model, processor, template, features):
-    cases = cases_of(model, processor, [
-        ([(80, 64)], ["What is in this picture?"]),
-        ([(300, 190)], ["Describe the image."]),
-        ([(67, 131), (24, 20)], ["The first", "and the second."]),
-        ([], ["Hello, how are you?"]),
-    ], template, lambda inputs: {"features": features(inputs)})
+CONVERSATIONS = [
+    ([(80, 64)], ["What is in this picture?"]),
+    ([(300, 190)], ["Describe the image."]),
+    ([(67, 131), (24, 20)], ["The first", "and the second."]),
+    ([], ["Hello, how are you?"]),
+]
+
+
+def write_cases(folder, model, processor, template, features, conversations=CONVERSATIONS):
+    cases = cases_of(model, processor, conversations, template, lambda inputs: {"features": features(inputs)})
     with open(folder + ".json", "w") as file:
         json.dump({"cases": cases}, file, indent=1)
 
@@ -160,9 +163,16 @@ class ImagesOfGemma(ImagesOfQwen):
         self.sequence = "\n\n<start_of_image>" + "<image_soft_token>" * tokens + "<end_of_image>\n\n"
 
     def __call__(self, text, images, return_tensors):
-        inputs = dict(self.tokenizer([text[0].replace("<start_of_image>", self.sequence)], return_tensors=return_tensors))
+        read = self.image_processor(images, return_tensors=return_tensors) if images else {}
+        begin = "<start_of_image>"
+        texts = text[0].split(begin)
+        expanded = texts[0]
+        for crops, rest in zip(read.get("num_crops", []), texts[1:]):
+            more = f" and here are some crops to help you see better {' '.join([begin] * int(crops))}"
+            expanded += (f"Here is the original image {begin}{more}" if crops else begin) + rest
+        inputs = dict(self.tokenizer([expanded.replace(begin, self.sequence)], return_tensors=return_tensors))
         if images:
-            inputs["pixel_values"] = self.image_processor(images, return_tensors=return_tensors)["pixel_values"]
+            inputs["pixel_values"] = read["pixel_values"]
             inputs["token_type_ids"] = (inputs["input_ids"] == self.tokenizer.convert_tokens_to_ids("<image_soft_token>")).int()
         return inputs
 
@@ -229,6 +239,14 @@ def tiny_gemma3(target):
             return floats(model.model.get_image_features(inputs["pixel_values"]).pooler_output)
 
     write_cases(folder, model, ImagesOfGemma(Gemma3ImageProcessorPil(**images), tokenizer, 64), GEMMA_TEMPLATE, features)
+    crops = {
+        "do_pan_and_scan": True, "pan_and_scan_min_crop_size": 32, "pan_and_scan_max_num_crops": 3, "pan_and_scan_min_ratio_to_activate": 1.2,
+    }
+    processor = ImagesOfGemma(Gemma3ImageProcessorPil(**images, **crops), tokenizer, 64)
+    write_cases(folder + "-pan-and-scan", model, processor, GEMMA_TEMPLATE, features, [
+        ([(301, 100)], ["Describe the image."]),
+        ([(67, 131), (70, 64)], ["The first", "and the second."]),
+    ])
 
 
 def finish(folder, model, tokenizer, config, preprocessor, template, rename, features):

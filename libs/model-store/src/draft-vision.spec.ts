@@ -105,6 +105,20 @@ describe.each(tinyVisionNames)('the draft of a model that reads images: %s', (na
   });
 });
 
+it('counts the crops of an image where pan and scan is on', async () => {
+  await copyTinyVision('gemma3', folder);
+  const path = join(folder, 'preprocessor_config.json');
+  const published = JSON.parse(await readFile(path, 'utf8')) as object;
+  const tokensWith = async (settings: object) => {
+    await writeFile(path, JSON.stringify({ ...published, ...settings }));
+    return (await draftManifest(`file:${folder}`, {})).manifest.familyOptions;
+  };
+  expect(await tokensWith({})).toMatchObject({ imageTokens: 70, frameTokens: 70 });
+  expect(await tokensWith({ do_pan_and_scan: true })).toMatchObject({ imageTokens: 428, frameTokens: 70 });
+  const three = { do_pan_and_scan: true, pan_and_scan_max_num_crops: 3 };
+  expect(await tokensWith(three)).toMatchObject({ imageTokens: 357, frameTokens: 70 });
+});
+
 it('a model without a part that sees is not converted with images', async () => {
   await copyTinyVision('qwen3-vl', folder);
   await editConfig((config) => delete config['vision_config']);

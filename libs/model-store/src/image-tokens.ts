@@ -9,6 +9,8 @@ const defaults = {
   tileSide: 364,
   tileTokens: 169,
   squareTokens: 256,
+  crops: 4,
+  cropWords: 75,
   cropSide: 336,
   patch: 14,
   longestSide: 4_096,
@@ -22,7 +24,7 @@ export function imageTokensOf({ config, preprocessor }: Pick<ExportedModel, 'con
   imageTokens: number;
   frameTokens: number;
 } {
-  if (config['model_type'] === 'gemma3') return gemmaTokens(config);
+  if (config['model_type'] === 'gemma3') return gemmaTokens(config, preprocessor);
   if (String(config['model_type']).startsWith('qwen')) return chosenTokens;
   return config['model_type'] === 'llava' ? cropTokens(config, preprocessor) : tileTokens(config, preprocessor);
 }
@@ -46,10 +48,12 @@ function tokensOfTile(config: Settings): number | undefined {
   return Math.floor(Math.floor(side / patch) ** 2 / factor ** 2);
 }
 
-/** Gemma 3: every image has as many tokens, two that begin and end it, and line breaks of up to four. */
-function gemmaTokens(config: Settings): { imageTokens: number; frameTokens: number } {
+/** Gemma 3: a square has as many tokens, two that begin and end it, and line breaks of up to four; crops have words. */
+function gemmaTokens(config: Settings, preprocessor: Settings): { imageTokens: number; frameTokens: number } {
   const tokens = (numberOf(objectOf(config['vision_config'])['tokens']) ?? defaults.squareTokens) + 6;
-  return { imageTokens: tokens, frameTokens: tokens };
+  if (preprocessor['do_pan_and_scan'] !== true) return { imageTokens: tokens, frameTokens: tokens };
+  const crops = numberOf(preprocessor['pan_and_scan_max_num_crops']) ?? defaults.crops;
+  return { imageTokens: (1 + crops) * tokens + defaults.cropWords + crops - 1, frameTokens: tokens };
 }
 
 /** LLaVA: one token per patch of a square of fixed size, and those that the encoder adds. */

@@ -18,6 +18,16 @@ export function wholeArea({ width, height }: { width: number; height: number }):
   return { left: 0, top: 0, width, height };
 }
 
+/** Returns an area of an image as an image. */
+export function croppedTo({ width, data }: RgbPixels, area: PixelArea): RgbPixels {
+  const cropped = { width: area.width, height: area.height, data: new Uint8Array(area.width * area.height * 3) };
+  for (let row = 0; row < area.height; row++) {
+    const from = ((area.top + row) * width + area.left) * 3;
+    cropped.data.set(data.subarray(from, from + area.width * 3), row * area.width * 3);
+  }
+  return cropped;
+}
+
 /** Returns color planes `[3, height, width]` of an area. `scale` maps each sample by its channel. */
 export function planesOf(
   { width, data }: RgbPixels,

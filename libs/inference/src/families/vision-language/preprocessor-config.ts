@@ -12,6 +12,10 @@ export interface PreprocessorFile {
   crop_size?: Record<string, number> | number;
   max_image_size?: Record<string, number>;
   do_image_splitting?: boolean;
+  do_pan_and_scan?: boolean | null;
+  pan_and_scan_min_crop_size?: number | null;
+  pan_and_scan_max_num_crops?: number | null;
+  pan_and_scan_min_ratio_to_activate?: number | null;
   resample?: number;
   image_mean?: number[];
   image_std?: number[];

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -30,8 +30,20 @@ interface CheckpointCase extends Omit<KnownCase, 'pixels'> {
 const qwen2Scales = { imageTokens: 6, frameTokens: 4, image: 6, frame: 2 };
 const qwen3Scales = { imageTokens: 6, frameTokens: 2, image: 4, frame: 1 };
 
+/** Settings of images that a model has in place of its own, and the tokens of an image that its draft then says. */
+const panAndScan = {
+  do_pan_and_scan: true,
+  pan_and_scan_min_crop_size: 32,
+  pan_and_scan_max_num_crops: 3,
+  pan_and_scan_min_ratio_to_activate: 1.2,
+};
+const changed = new Map([['gemma3-pan-and-scan', { of: 'gemma3', settings: panAndScan, imageTokens: 357 }]]);
+
+const gemma = { placeholder: '<start_of_image>', imageToken: '<image_soft_token>', scales: null };
+
 const models = [
-  { name: 'gemma3', placeholder: '<start_of_image>', scales: null, Processor: Gemma3Processor },
+  { name: 'gemma3', ...gemma, Processor: Gemma3Processor },
+  { name: 'gemma3-pan-and-scan', ...gemma, Processor: Gemma3Processor },
   { name: 'idefics3', placeholder: '<image>', scales: null, Processor: Idefics3Processor },
   { name: 'llava', placeholder: '<image>', scales: null, Processor: LlavaProcessor },
   { name: 'qwen2-vl', placeholder: '<|image_pad|>', scales: qwen2Scales, Processor: Qwen2VlProcessor },
@@ -63,7 +75,11 @@ function convert(name: string, kind: Kind): Promise<string> {
 async function convertNew(name: string, kind: Kind): Promise<string> {
   const outputFolder = await mkdtemp(join(folder, `${name}-`));
   if (kind === 'safetensors') {
-    await convertModel({ kind, inputFolder: tinyVisionFolder(name), outputFolder, options: { images: true } });
+    const { of = name, settings } = changed.get(name) ?? {};
+    await convertModel({ kind, inputFolder: tinyVisionFolder(of), outputFolder, options: { images: true } });
+    const path = join(outputFolder, 'preprocessor_config.json');
+    const published = JSON.parse(readFileSync(path, 'utf8')) as object;
+    await writeFile(path, JSON.stringify({ ...published, ...settings }));
     return outputFolder;
   }
   const projector = `mmproj-Tiny-${name}-F16.gguf`;
@@ -72,12 +88,13 @@ async function convertNew(name: string, kind: Kind): Promise<string> {
 }
 
 async function optionsOf(name: string, kind: Kind): Promise<HostLoadOptions> {
+  const { imageTokens } = changed.get(name) ?? {};
   return {
     modelId: name,
     directory: await convert(name, kind),
     graphFile: 'model.onnx',
     family: 'vision-language',
-    familyOptions: { visionEncoder: 'vision_encoder.onnx' },
+    familyOptions: { visionEncoder: 'vision_encoder.onnx', ...(imageTokens !== undefined && { imageTokens }) },
     providers: ['cpu'],
     intraOpThreads: 1,
     slots: 4,
@@ -89,10 +106,11 @@ async function optionsOf(name: string, kind: Kind): Promise<HostLoadOptions> {
 const kinds = ['safetensors', 'gguf'] as const;
 const tested = models.flatMap((model) => kinds.map((kind) => ({ ...model, kind })));
 
-for (const { name, placeholder, scales, Processor, kind } of tested.filter(({ name, kind }) => hasFiles(name, kind))) {
+for (const model of tested.filter(({ name, kind }) => hasFiles(name, kind))) {
+  const { name, Processor, kind } = model;
   const { cases } = JSON.parse(readFileSync(`${tinyVisionFolder(name)}.json`, 'utf8')) as { cases: CheckpointCase[] };
   const options = () => optionsOf(name, kind);
-  describeVisionModel({ name: `${name} as ${kind}`, cases, placeholder, scales, options });
+  describeVisionModel({ ...model, name: `${name} as ${kind}`, cases, options });
 
   describe(`the encoder of ${name} as ${kind}`, () => {
     it.each(cases.filter(({ pixels }) => pixels !== null))(

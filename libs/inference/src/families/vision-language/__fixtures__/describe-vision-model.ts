@@ -18,6 +18,8 @@ export interface VisionModelUnderTest {
   cases: readonly VisionCase[];
   /** Where an image stands in the template. */
   placeholder: string;
+  /** Token of the positions of an image; default: the placeholder. */
+  imageToken?: string;
   /** Limits of tokens, and what an image of 80 by 64 pixels then takes; null: the model has one size. */
   scales: { imageTokens: number; frameTokens: number; image: number; frame: number } | null;
   /** Where the model is; called before the first test. */
@@ -25,7 +27,8 @@ export interface VisionModelUnderTest {
 }
 
 /** Tests that every model that reads images must pass, beside the answers of the reference. */
-export function describeVisionModel({ name, cases, placeholder, scales, options }: VisionModelUnderTest): void {
+export function describeVisionModel(model: VisionModelUnderTest): void {
+  const { name, cases, placeholder, imageToken = placeholder, scales, options } = model;
   describe(`a model of the family vision-language: ${name}`, () => {
     let run: FamilyRun;
     let loaded: HostLoadOptions;
@@ -99,7 +102,7 @@ export function describeVisionModel({ name, cases, placeholder, scales, options 
         return { ...image, pixels: { ...image.pixels, data } };
       });
       const other = await cached('b2', inverted);
-      const textBefore = known.promptIds.indexOf(tokenizer.idOf(placeholder) ?? -1);
+      const textBefore = known.promptIds.indexOf(tokenizer.idOf(imageToken) ?? -1);
       expect(first.text).toBe(known.text);
       expect(first.cached).toBeLessThanOrEqual(textBefore);
       expect(again.text).toBe(known.text);
