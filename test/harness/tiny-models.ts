@@ -18,7 +18,7 @@ export type TinyDtype = 'float32' | 'float16' | 'int8' | 'int8-channel' | 'int4'
 export interface TinyModelOptions {
   /** Default: `tiny-<shape>`. */
   id?: string;
-  /** Default: `llama`. `phi` has no `group-query` layout. */
+  /** Default: `llama`. `phi`, `window` and `capped` have no `group-query` layout. */
   shape?: TinyShapeName;
   /** Default: `split`, which has no `float16`. */
   layout?: TinyLayout;

@@ -2,7 +2,7 @@ import { weightNames, type DecoderShape, type LayerPart, type WeightSource } fro
 import { byteLevelTokenizer, sentencePieceTokenizer, type TinyTokenizer } from './tiny-tokenizer.js';
 import { gaussians, namedRandom } from './tiny-random.js';
 
-export type TinyShapeName = 'llama' | 'wide' | 'qwen' | 'phi';
+export type TinyShapeName = 'llama' | 'wide' | 'qwen' | 'phi' | 'window' | 'capped';
 
 export const tinyContextLength = 256;
 
@@ -27,6 +27,8 @@ const llama: Omit<DecoderShape, 'vocabularySize'> = {
   parallelResidual: false,
   tiedHead: false,
 };
+
+const halfRotated = { base: 10_000, dimensions: 16 };
 
 const shapes: Record<TinyShapeName, Omit<DecoderShape, 'vocabularySize'>> = {
   llama,
@@ -56,6 +58,18 @@ const shapes: Record<TinyShapeName, Omit<DecoderShape, 'vocabularySize'>> = {
     parallelResidual: true,
     tiedHead: false,
   },
+  // Sinks in every layer, a window in the first, and heads of which half rotates.
+  window: {
+    ...llama,
+    headSize: 32,
+    rotary: halfRotated,
+    attention: { sinks: true, window: { size: 20, layers: [true, false], rotary: { ...halfRotated, base: 500 } } },
+  },
+  // Capped scores, and a window in the second layer.
+  capped: {
+    ...llama,
+    attention: { softCap: 2, window: { size: 20, layers: [false, true], rotary: llama.rotary } },
+  },
 };
 
 const modelTypes: Record<TinyShapeName, { type: string; architecture: string; activation: string }> = {
@@ -63,6 +77,8 @@ const modelTypes: Record<TinyShapeName, { type: string; architecture: string; ac
   wide: { type: 'llama', architecture: 'LlamaForCausalLM', activation: 'silu' },
   qwen: { type: 'qwen3', architecture: 'Qwen3ForCausalLM', activation: 'silu' },
   phi: { type: 'phi', architecture: 'PhiForCausalLM', activation: 'gelu_new' },
+  window: { type: 'llama', architecture: 'LlamaForCausalLM', activation: 'silu' },
+  capped: { type: 'llama', architecture: 'LlamaForCausalLM', activation: 'silu' },
 };
 
 export interface TinyDecoder {
@@ -75,7 +91,8 @@ export interface TinyDecoder {
 
 /** The same name and seed give the same weights, whatever the layout and number format. */
 export function tinyDecoder(name: TinyShapeName, seed: number, contextLength = tinyContextLength): TinyDecoder {
-  const tokenizer = name === 'llama' || name === 'wide' ? sentencePieceTokenizer() : byteLevelTokenizer();
+  const isLlama = modelTypes[name].type === 'llama';
+  const tokenizer = isLlama ? sentencePieceTokenizer() : byteLevelTokenizer();
   const shape: DecoderShape = { ...shapes[name], contextLength, vocabularySize: tokenizer.vocabularySize };
   return {
     shape,
@@ -160,6 +177,7 @@ class RandomWeights implements WeightSource {
   }
 
   private vectorSize(name: string): number {
+    if (name.endsWith('.sinks')) return this.shape.heads;
     if (name.endsWith('query_norm') || name.endsWith('key_norm')) return this.shape.headSize;
     if (name.endsWith('_norm') || name.endsWith('_norm.bias')) return this.shape.hiddenSize;
     return this.rowsOf(name.replace(/\.bias$/, ''));

@@ -94,6 +94,8 @@ export interface ConcatGraph extends DecoderGraphBase {
 /** The split graph for a device: keys and values are written in place, where past and present are the same tensor. */
 export interface DeviceGraph extends DecoderGraphBase, Pick<SplitGraph, SplitOutputs> {
   kind: 'device';
+  /** Takes the position of each token. */
+  takesPositions: boolean;
 }
 
 type SplitOutputs = 'topSize' | 'hasLogSumExp' | 'givesWanted' | 'takesAdapters';
@@ -108,6 +110,15 @@ const splitInputs = [
   'wanted_ids',
   'window_starts',
   'adapter_ids',
+];
+const deviceInputs = [
+  'input_ids',
+  'last_index',
+  'wanted_ids',
+  'adapter_ids',
+  'seqlens_k',
+  'total_length',
+  'position_ids',
 ];
 const mediaInputs = ['media', 'media_places', 'media_groups', 'rotary_positions'];
 
@@ -207,9 +218,10 @@ function deviceGraph(
   inputs: Descriptions,
   outputs: Descriptions,
 ): DeviceGraph {
-  const known = new Set(['input_ids', 'last_index', 'wanted_ids', 'adapter_ids', 'seqlens_k', 'total_length']);
-  refuseUnknownInputs(inputs, known);
-  return { ...base, kind: 'device', caches: presentsOf(pasts, outputs), ...splitOutputs(inputs, outputs) };
+  refuseUnknownInputs(inputs, new Set(deviceInputs));
+  const takesPositions = inputs.has('position_ids');
+  const caches = presentsOf(pasts, outputs);
+  return { ...base, kind: 'device', caches, takesPositions, ...splitOutputs(inputs, outputs) };
 }
 
 /** Images come in beside the tokens, so that text needs no other graph. */

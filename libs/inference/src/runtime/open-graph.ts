@@ -96,9 +96,8 @@ async function openOnDevice(options: SessionOptions, chosen: ChosenProvider): Pr
   const half = await takesHalfFloats(chosen.provider);
   const { graphForDevice } = await import('#model-store/device');
   // The runtime says better what is wrong with a graph that cannot be read.
-  const changed = await graphForDevice(fileOf(options), { takesHalfFloats: half, cacheInPlace: isDecoder }).catch(
-    () => null,
-  );
+  const wanted = { takesHalfFloats: half, cacheInPlaceOn: isDecoder ? chosen.provider : null };
+  const changed = await graphForDevice(fileOf(options), wanted).catch(() => null);
   if (changed === null) return await DeviceSession.open(options, chosen);
   const onDevice = { ...options, model: changed.model };
   try {

@@ -1,58 +1,37 @@
 import { contribDomain } from '../onnx/onnx-types.js';
-import type { GraphNode } from '../onnx/index.js';
 import type { EditedGraph } from './edited-graph.js';
-
-/**
- * What the operator's kernels take of what the split graph may have, on every provider here (`group-query.int-spec.ts`). They have
- * attributes for windows, caps and sinks as well, which wait for a graph that uses them.
- */
-export const groupQueryKernel = {
-  /** Pairs of a head that rotate are a multiple of this. */
-  rotatedPairs: 8,
-} as const;
+import { groupQueryKernel } from './group-query-kernel.js';
+import { only, pastName, readSplitAttention, type SplitAttention } from './split-attention.js';
 
 /** Inputs of the graph with its cache in place, beside those that it keeps. */
 const lastKeys = 'seqlens_k';
 const totalLength = 'total_length';
+const positionIds = 'position_ids';
 
 const pastKeyPattern = /^past_key_values\.(\d+)\.key$/;
-const otherPasts = /^(?:past_states\.|window_starts$|media$)|\.latent$/;
-
-/** One layer, as the split graph computes it. */
-interface Attention {
-  layer: number;
-  query: string;
-  key: string;
-  value: string;
-  cosines: string;
-  sines: string;
-  interleaved: number;
-  heads: number;
-  keyValueHeads: number;
-  scale: number;
-  /** The node that returns the joined heads. */
-  end: GraphNode;
-}
+const otherPasts = /^(?:past_states\.|media$)|\.latent$/;
 
 /**
  * Turns a split graph into one whose cache is written in place by GroupQueryAttention: `past_key_values.N.key|value` and
  * `present.N.key|value` are the same tensor `[batch, kv_heads, capacity, head_dim]`. In place of `past_lens` it takes
- * `seqlens_k`, the last position of each row, and `total_length`, the length of the longest; `last_index` is `[batch, 1]`. Nothing
- * of it is computed beside a device. Returns false, and changes nothing, for attention that is not the plain one:
- * with windows, caps, sinks, latents or states. Neither is it for a model that reads images.
+ * `seqlens_k`, the last position of each row, and `total_length`, the length of the longest; `last_index` is `[batch, 1]`.
+ * Where the operator cannot rotate as the model does, it takes `position_ids` `[batch, seq]` too. Nothing of it is computed
+ * beside a device. Returns false, and changes nothing, for what the operator does not compute on the provider, such as
+ * latents, states, chunks, keys that layers share, and images.
  */
-export async function writeCacheInPlace(graph: EditedGraph): Promise<boolean> {
+export async function writeCacheInPlace(graph: EditedGraph, provider: string): Promise<boolean> {
   const inputs = [...graph.inputs.keys()];
   if (!graph.outputs.has('new_kv') || inputs.some((name) => otherPasts.test(name))) return false;
   const layers = inputs.flatMap((name) => pastKeyPattern.exec(name)?.[1] ?? []).map(Number);
-  const found: Attention[] = [];
+  const found: SplitAttention[] = [];
   for (const layer of layers) {
-    const attention = await findAttention(graph, layer);
-    if (attention === null) return false;
+    const attention = await readSplitAttention(graph, layer);
+    if (attention === null || !isComputedOn(provider, attention)) return false;
     found.push(attention);
   }
   if (found.length === 0) return false;
   for (const attention of found) replaceAttention(graph, attention);
+  takePositions(graph);
   pickLastToken(graph);
   sumExponentials(graph);
   graph.outputs.delete('new_kv');
@@ -61,92 +40,30 @@ export async function writeCacheInPlace(graph: EditedGraph): Promise<boolean> {
   return true;
 }
 
-async function findAttention(graph: EditedGraph, layer: number): Promise<Attention | null> {
-  const newKeyValues = graph.producer('new_kv')?.inputs ?? [];
-  const key = rotated(graph, headsOf(graph, unsqueezed(graph, newKeyValues[2 * layer])));
-  const value = headsOf(graph, unsqueezed(graph, newKeyValues[2 * layer + 1]));
-  const product = graph.consumers(pastName(layer, 'key')).find(({ operator }) => operator === 'FusedMatMul');
-  const grouped = graph.producer(product?.inputs[0]);
-  const query = rotated(graph, grouped?.operator === 'Reshape' ? headsOf(graph, grouped.inputs[0]) : null);
-  const scaled = graph.producer(query?.input);
-  const scale = scaled?.operator === 'Mul' ? await graph.floatOf(scaled.inputs[1]) : null;
-  const end = endOf(graph, product, layer);
-  if (key === null || value === null || query === null || scale === null || end === null) return null;
-  const { cosines, sines, interleaved, heads } = query;
-  const pairs = graph.weight(cosines)?.dimensions[1] ?? 0;
-  if (pairs === 0 || pairs % groupQueryKernel.rotatedPairs !== 0) return null;
-  if (key.cosines !== cosines || key.sines !== sines || key.interleaved !== interleaved) return null;
-  const places = { query: scaled?.inputs[0] ?? '', key: key.input, value };
-  return { layer, ...places, cosines, sines, interleaved, heads, keyValueHeads: key.heads, scale, end };
+function isComputedOn(provider: string, { softCap, headSize }: SplitAttention): boolean {
+  if (headSize % groupQueryKernel.headSizes !== 0) return false;
+  return softCap === null || groupQueryKernel.softCaps.includes(provider);
 }
 
-/** Follows plain attention from the product with the past's keys to the joined heads. */
-function endOf(graph: EditedGraph, product: GraphNode | undefined, layer: number): GraphNode | null {
-  const path = ['Concat', 'Add', 'Softmax', 'Split'];
-  let node: GraphNode | undefined = product;
-  for (const operator of path) {
-    node = only(graph.consumers(node?.outputs[0]));
-    if (node?.operator !== operator) return null;
-  }
-  // A third part is that of sinks, and a third product none of plain attention.
-  if (node?.outputs.length !== 2) return null;
-  const ofPast = only(graph.consumers(node.outputs[0]));
-  if (ofPast?.operator !== 'MatMul' || ofPast.inputs[1] !== pastName(layer, 'value')) return null;
-  node = ofPast;
-  for (const operator of ['Add', 'Reshape', 'Transpose', 'Reshape']) {
-    node = only(graph.consumers(node?.outputs[0]));
-    if (node?.operator !== operator) return null;
-  }
-  return node ?? null;
-}
-
-interface Rotated {
-  input: string;
-  cosines: string;
-  sines: string;
-  interleaved: number;
-  heads: number;
-}
-
-function rotated(graph: EditedGraph, value: string | null): Rotated | null {
-  const node = graph.producer(value ?? '');
-  if (node?.operator !== 'RotaryEmbedding') return null;
-  const [input = '', , cosines = '', sines = ''] = node.inputs;
-  const { num_heads: heads = 0, interleaved = 0 } = node.integers;
-  return heads === 0 ? null : { input, cosines, sines, interleaved, heads };
-}
-
-/** The value whose heads are split: `[batch, sequence, heads * head_dim]`. */
-function headsOf(graph: EditedGraph, value: string | null | undefined): string | null {
-  const transposed = graph.producer(value ?? '');
-  const reshaped = graph.producer(transposed?.inputs[0]);
-  return transposed?.operator === 'Transpose' && reshaped?.operator === 'Reshape' ? (reshaped.inputs[0] ?? null) : null;
-}
-
-function unsqueezed(graph: EditedGraph, value: string | undefined): string | null {
-  const node = graph.producer(value);
-  return node?.operator === 'Unsqueeze' ? (node.inputs[0] ?? null) : null;
-}
-
-function only(nodes: readonly GraphNode[]): GraphNode | undefined {
-  return nodes.length === 1 ? nodes[0] : undefined;
-}
-
-function replaceAttention(graph: EditedGraph, attention: Attention): void {
-  const { layer, query, key, value, cosines, sines, interleaved, heads, keyValueHeads, scale, end } = attention;
+function replaceAttention(graph: EditedGraph, attention: SplitAttention): void {
+  const { layer, query, key, value, rotation, heads, keyValueHeads, scale, window, softCap, sinks, end } = attention;
   const pasts = [pastName(layer, 'key'), pastName(layer, 'value')];
   const presents = [presentName(layer, 'key'), presentName(layer, 'value')];
+  const tables = rotation === null ? ['', ''] : [rotation.cosines, rotation.sines];
+  // Between the tables and the sinks are positions and a bias, which the operator does without.
+  const optional = sinks === null ? tables : [...tables, '', '', sinks];
   graph.replaceNode(end, {
     operator: 'GroupQueryAttention',
     domain: contribDomain,
-    inputs: [query, key, value, ...pasts, lastKeys, totalLength, cosines, sines],
+    inputs: [query, key, value, ...pasts, lastKeys, totalLength, ...optional],
     outputs: [end.outputs[0] ?? '', ...presents],
     attributes: {
       num_heads: heads,
       kv_num_heads: keyValueHeads,
-      do_rotary: 1,
-      rotary_interleaved: interleaved,
       scale: { float: scale },
+      ...(rotation !== null && { do_rotary: 1, rotary_interleaved: rotation.interleaved }),
+      ...(window !== null && { local_window_size: window }),
+      ...(softCap !== null && { softcap: { float: softCap } }),
     },
   });
   for (const name of presents) {
@@ -154,12 +71,18 @@ function replaceAttention(graph: EditedGraph, attention: Attention): void {
   }
 }
 
-function pastName(layer: number, part: 'key' | 'value'): string {
-  return `past_key_values.${layer}.${part}`;
-}
-
 function presentName(layer: number, part: 'key' | 'value'): string {
   return `present.${layer}.${part}`;
+}
+
+/** Positions are those of the caller: what remains of their users rotates, or weighs queries. */
+function takePositions(graph: EditedGraph): void {
+  const [column] = graph.consumers('past_lens').filter(({ operator }) => operator === 'Unsqueeze');
+  const sum = graph.consumers(column?.outputs[0]).find(({ operator }) => operator === 'Add');
+  if (sum === undefined) return;
+  const { outputs } = sum;
+  graph.replaceNode(sum, { operator: 'Identity', domain: '', inputs: [positionIds], outputs, attributes: {} });
+  graph.setInput({ name: positionIds, type: 'int64', dimensions: ['batch', 'seq'] });
 }
 
 /** Devices have no operator that changes the shape of integers. */

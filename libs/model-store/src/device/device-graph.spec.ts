@@ -35,7 +35,7 @@ async function describeGraph(bytes: Uint8Array) {
   };
 }
 
-const asItIs = { takesHalfFloats: true, cacheInPlace: false };
+const asItIs = { takesHalfFloats: true, cacheInPlaceOn: null };
 
 describe('the graph for a device', () => {
   it('is null where nothing has to be changed', async () => {
@@ -63,21 +63,27 @@ describe('the graph for a device', () => {
       expect(after.operators.has(operator)).toBe(false);
   });
 
-  it.each(['llama', 'wide', 'qwen'] as const)('writes its cache in place: %s', async (shape) => {
-    const changed = await graphForDevice(await build({ shape }), { ...asItIs, cacheInPlace: true });
-    expect(changed?.cacheInPlace).toBe(true);
-    const { operators, inputs, outputs } = await describeGraph(changed?.model ?? new Uint8Array());
-    expect([...operators]).toEqual(expect.arrayContaining(['GroupQueryAttention', 'TopK']));
-    for (const operator of ['Softmax', 'LogSoftmax', 'Where']) expect(operators.has(operator)).toBe(false);
-    expect(inputs).toEqual(expect.arrayContaining(['seqlens_k', 'total_length', 'past_key_values.1.value']));
-    expect(inputs).not.toContain('past_lens');
-    expect(outputs).toEqual(expect.arrayContaining(['present.0.key', 'lse', 'logits']));
-    expect(outputs).not.toContain('new_kv');
-  });
+  it.each(['llama', 'wide', 'qwen', 'phi', 'window', 'capped'] as const)(
+    'writes its cache in place: %s',
+    async (shape) => {
+      const changed = await graphForDevice(await build({ shape }), { ...asItIs, cacheInPlaceOn: 'cpu' });
+      expect(changed?.cacheInPlace).toBe(true);
+      const { operators, inputs, outputs } = await describeGraph(changed?.model ?? new Uint8Array());
+      expect([...operators]).toEqual(expect.arrayContaining(['GroupQueryAttention', 'TopK']));
+      for (const operator of ['Softmax', 'LogSoftmax', 'Where']) expect(operators.has(operator)).toBe(false);
+      expect(inputs).toEqual(expect.arrayContaining(['seqlens_k', 'total_length', 'past_key_values.1.value']));
+      for (const name of ['past_lens', 'window_starts']) expect(inputs).not.toContain(name);
+      // Its heads rotate 4 pairs, which the operator does not take.
+      expect(inputs.includes('position_ids')).toBe(shape === 'phi');
+      expect(operators.has('RotaryEmbedding')).toBe(shape === 'phi');
+      expect(outputs).toEqual(expect.arrayContaining(['present.0.key', 'lse', 'logits']));
+      expect(outputs).not.toContain('new_kv');
+    },
+  );
 
   it('leaves attention that the operator does not take, and graphs of other exporters', async () => {
-    const wanted = { ...asItIs, cacheInPlace: true };
-    expect(await graphForDevice(await build({ shape: 'phi' }), wanted)).toBeNull();
+    const wanted = { ...asItIs, cacheInPlaceOn: 'webgpu' };
+    expect(await graphForDevice(await build({ shape: 'capped' }), wanted)).toBeNull();
     const folder = join(home, 'concat');
     const { graphFile } = await buildTinyModel(folder, { layout: 'concat' });
     expect(await graphForDevice({ folder, graphFile }, wanted)).toBeNull();

@@ -7,8 +7,8 @@ import { onnxDataTypeCode } from '../onnx/onnx-types.js';
 export interface DeviceGraphOptions {
   /** Whether the device computes with half floats. */
   takesHalfFloats: boolean;
-  /** Whether the cache of a decoder is to be written in place, where its attention allows that. */
-  cacheInPlace: boolean;
+  /** The provider on which the cache of a decoder is to be written in place, where its kernels allow that; null: nowhere. */
+  cacheInPlaceOn: string | null;
 }
 
 export interface DeviceGraphFile {
@@ -24,13 +24,13 @@ export interface DeviceGraphFile {
  */
 export async function graphForDevice(
   file: GraphFile,
-  { takesHalfFloats, cacheInPlace }: DeviceGraphOptions,
+  { takesHalfFloats, cacheInPlaceOn }: DeviceGraphOptions,
 ): Promise<DeviceGraphFile | null> {
   const graph = await EditedGraph.open(file);
   if (graph === null) return null;
   if (!takesHalfFloats) await widenHalfTables(graph);
   await blockChannels(graph);
-  const isInPlace = cacheInPlace && (await writeCacheInPlace(graph));
+  const isInPlace = cacheInPlaceOn !== null && (await writeCacheInPlace(graph, cacheInPlaceOn));
   const model = await graph.encode();
   return model === null ? null : { model, cacheInPlace: isInPlace };
 }

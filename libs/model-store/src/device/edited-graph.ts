@@ -17,6 +17,7 @@ import {
   varintsOf,
   type WireField,
 } from '../onnx/index.js';
+import { onnxDataTypeCode } from '../onnx/onnx-types.js';
 
 /** A graph as a file, or its content with the external data of that file. */
 export interface GraphFile {
@@ -118,8 +119,17 @@ export class EditedGraph {
   /** Returns a number that is part of the graph; null for any other value. */
   async floatOf(name: string | undefined): Promise<number | null> {
     const weight = this.weights.get(name ?? '');
-    const bytes = weight?.type === 1 ? await this.bytesOf(weight.name) : null;
+    const bytes = weight?.type === onnxDataTypeCode.float32 ? await this.bytesOf(weight.name) : null;
     return bytes?.length === 4 ? new DataView(bytes.buffer, bytes.byteOffset).getFloat32(0, true) : null;
+  }
+
+  /** Returns integers that are part of the graph; null for any other value. */
+  async integersOf(name: string | undefined): Promise<number[] | null> {
+    const weight = this.weights.get(name ?? '');
+    const bytes = weight?.type === onnxDataTypeCode.int64 ? await this.bytesOf(weight.name) : null;
+    if (bytes === null) return null;
+    const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+    return Array.from({ length: bytes.length / 8 }, (_, index) => Number(view.getBigInt64(8 * index, true)));
   }
 
   /** Puts nodes in the place of another one, whose outputs they may take over. */

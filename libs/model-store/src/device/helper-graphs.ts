@@ -12,6 +12,33 @@ export function halfFloatGraph(): Uint8Array {
   return encoded(builder);
 }
 
+/** Sizes of attention. */
+export interface AttentionSizes {
+  heads: number;
+  keyValueHeads: number;
+  headSize: number;
+}
+
+/** GroupQueryAttention alone, `query` to `y` `[batch, seq, heads * size]`, without a rotation. */
+export function attentionGraph({ heads, keyValueHeads, headSize }: AttentionSizes): Uint8Array {
+  const builder = new GraphBuilder('attention');
+  const sizes = { query: heads, key: keyValueHeads, value: keyValueHeads };
+  for (const [name, count] of Object.entries(sizes)) {
+    builder.input(name, 'float32', ['batch', 'seq', count * headSize]);
+  }
+  const cache = ['batch', keyValueHeads, 'capacity', headSize];
+  for (const name of ['past_key', 'past_value']) builder.input(name, 'float32', cache);
+  builder.input('seqlens_k', 'int32', ['batch']);
+  builder.input('total_length', 'int32', [1]);
+  const inputs = [...Object.keys(sizes), 'past_key', 'past_value', 'seqlens_k', 'total_length'];
+  const outputs = ['y', 'present_key', 'present_value'];
+  const attributes = { num_heads: heads, kv_num_heads: keyValueHeads };
+  builder.contribNodeWithOutputs('GroupQueryAttention', inputs, outputs, attributes);
+  builder.output('y', 'float32', ['batch', 'seq', heads * headSize]);
+  for (const name of ['present_key', 'present_value']) builder.output(name, 'float32', cache);
+  return encoded(builder);
+}
+
 /**
  * Copies the first `length` positions of some rows of `count` tensors: `x.N` `[rows, heads, positions, size]` to `y.N`,
  * with zeros behind them. `pads` is as the operator Pad takes it.

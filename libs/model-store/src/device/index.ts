@@ -1,4 +1,4 @@
-export { groupQueryKernel } from './cache-in-place.js';
+export { groupQueryKernel } from './group-query-kernel.js';
 export { type DeviceGraphOptions, graphForDevice } from './device-graph.js';
 export { withLogitPlaces } from './logit-places.js';
-export { halfFloatGraph, pickRowsGraph, joinRowsGraph } from './helper-graphs.js';
+export { attentionGraph, type AttentionSizes, halfFloatGraph, pickRowsGraph, joinRowsGraph } from './helper-graphs.js';

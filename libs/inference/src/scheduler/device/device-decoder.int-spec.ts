@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { graphForDevice } from '#model-store/device';
+import { graphForDevice, groupQueryKernel } from '#model-store/device';
 import { hasSoftwareGpu, softwareGpu, softwareGpuTimeouts } from '#test/software-gpu';
 import { buildTinyModel, type TinyModelOptions } from '#test/tiny-models';
 import { DeviceSession } from '../../runtime/c-api/device-session.js';
@@ -41,7 +41,10 @@ async function openOn(
   { home, graphFile, ...options }: Built,
   cacheInPlace = true,
 ): Promise<DeviceSession> {
-  const changed = await graphForDevice({ folder: home, graphFile }, { takesHalfFloats: false, cacheInPlace });
+  const changed = await graphForDevice(
+    { folder: home, graphFile },
+    { takesHalfFloats: false, cacheInPlaceOn: cacheInPlace ? provider : null },
+  );
   const graph = { ...options, ...(changed !== null && { model: changed.model }) };
   const isWhole = cacheInPlace && provider !== 'cpu';
   return await DeviceSession.open({ ...graph, isWhole }, { provider, providerNote: null });
@@ -134,6 +137,9 @@ describe.each(providers)('a decoder on %s with its cache in place', softwareGpuT
   it.each([
     { shape: 'llama', reference: 'cpu' },
     { shape: 'qwen', reference: 'cpu' },
+    { shape: 'window', reference: 'cpu' },
+    { shape: 'phi', reference: 'cpu' },
+    ...(groupQueryKernel.softCaps.includes(provider) ? [{ shape: 'capped', reference: 'cpu' } as const] : []),
     // Kernels of codes round differently on the processor.
     { shape: 'llama', dtype: 'int8', reference: provider },
     { shape: 'llama', dtype: 'int8-channel', reference: provider },

@@ -40,8 +40,8 @@ export class DeviceDecoder implements Decoder {
 
   constructor(
     private readonly session: GraphSession,
-    device: GraphDevice,
-    graph: DeviceGraph,
+    private readonly device: GraphDevice,
+    private readonly graph: DeviceGraph,
   ) {
     const { vocabularySize, topSize, hasLogSumExp, givesWanted, caches, kvHeads, headDim } = graph;
     [this.vocabularySize, this.topSize] = [vocabularySize, topSize];
@@ -182,13 +182,9 @@ export class DeviceDecoder implements Decoder {
   }
 
   private async findPieceLength(): Promise<number> {
-    const { session, vocabularySize, copier, runner } = this;
-    return await (this.pieceLength ??= findPieceLength({
-      ...{ session, vocabularySize },
-      open: (capacity) => copier.empty(capacity),
-      read: async (cache, row) => (await runner.read(cache, row, 'full')).logits ?? new Float32Array(0),
-      close: (cache) => this.forget(cache),
-    }));
+    const { device, session, graph } = this;
+    const { kvHeads, headDim } = graph;
+    return await (this.pieceLength ??= findPieceLength({ device, provider: session.provider, kvHeads, headDim }));
   }
 
   /** Lets a row have the positions of another one, until they are copied. */

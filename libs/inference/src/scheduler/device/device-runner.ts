@@ -23,6 +23,7 @@ interface Shape {
   returns: boolean;
   bound: BoundRun;
   ids: BigInt64Array;
+  positions: BigInt64Array;
   lastIndex: BigInt64Array;
   lastKeys: Int32Array;
   total: Int32Array;
@@ -96,10 +97,13 @@ export class DeviceRunner {
   }
 
   private async run(shape: Shape, rows: readonly RunRow[]): Promise<void> {
-    const { steps, ids, lastIndex, lastKeys, adapters, wanted, wantedSize } = shape;
+    const { steps, ids, positions, lastIndex, lastKeys, adapters, wanted, wantedSize } = shape;
     let longest = 0;
     rows.forEach((row, index) => {
-      for (let step = 0; step < steps; step += 1) ids[index * steps + step] = BigInt(row.tokenIds[step] ?? 0);
+      for (let step = 0; step < steps; step += 1) {
+        ids[index * steps + step] = BigInt(row.tokenIds[step] ?? 0);
+        positions[index * steps + step] = BigInt(row.length + step);
+      }
       const length = row.length + steps;
       longest = Math.max(longest, length);
       lastKeys[index] = length - 1;
@@ -126,6 +130,7 @@ export class DeviceRunner {
     const { rows } = cache;
     const memory = {
       ids: new BigInt64Array(rows * steps),
+      positions: new BigInt64Array(rows * steps),
       lastIndex: new BigInt64Array(rows),
       lastKeys: new Int32Array(rows),
       total: new Int32Array(1),
@@ -157,6 +162,7 @@ export class DeviceRunner {
       last_index: session.tensor('int64', shape.lastIndex, [rows, 1]),
       seqlens_k: session.tensor('int32', shape.lastKeys, [rows]),
       total_length: session.tensor('int32', shape.total, [1]),
+      ...(graph.takesPositions && { position_ids: session.tensor('int64', shape.positions, [rows, steps]) }),
       ...(graph.takesAdapters && { adapter_ids: session.tensor('int64', shape.adapters, [rows]) }),
       ...(graph.givesWanted && { wanted_ids: session.tensor('int64', shape.wanted, [rows, wantedSize]) }),
       ...Object.fromEntries(graph.caches.map(({ past }, index) => [past, cache.tensors[index] as KeptTensor])),
