@@ -1,7 +1,11 @@
-import { cp, readFile, writeFile } from 'node:fs/promises';
+import { cp, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { convertModel } from '#model-store';
+import { copyTinyDecoder } from './tiny-decoders.js';
+import { minimaGguf } from './tiny-models/quantized-gguf.js';
 
-const fixtures = join(import.meta.dirname, '../../libs/inference/src/families/decoder/__fixtures__/adapters');
+const decoders = join(import.meta.dirname, '../../libs/inference/src/families/decoder/__fixtures__');
+const fixtures = join(decoders, 'adapters');
 
 /** What the reference implementation computes for a prompt (`tools/reference/tiny_adapters.py`). */
 export interface AdapterText {
@@ -27,6 +31,43 @@ export async function expectedAdapterTexts(base: string): Promise<Record<string,
   const file = JSON.parse(await readFile(join(fixtures, base, 'expected.json'), 'utf8')) as Record<string, unknown>;
   const { madeWith: _, ...texts } = file;
   return texts as Record<string, AdapterText[]>;
+}
+
+/** A converted base and its converted adapters. */
+export interface ConvertedAdapters {
+  /** Folder of the base, whose graph is `model.onnx`. */
+  directory: string;
+  adapters: { modelId: string; directory: string }[];
+  /** Results of the reference by adapter, and of the base alone. */
+  known: Record<string, AdapterText[]>;
+}
+
+/** Converts a base and its adapters into new folders of `folder`; weights `stored`: blocks of 4 bits with minima. */
+export async function convertAdapters(folder: string, base: string, weights?: string): Promise<ConvertedAdapters> {
+  const name = `${base}-${weights ?? 'own'}`;
+  const folderOf = async (part: string): Promise<string> => {
+    const path = join(folder, `${name}-${part}`);
+    await mkdir(path);
+    return path;
+  };
+  const [inputFolder, directory] = [await folderOf('source'), await folderOf('base')];
+  const isGguf = base.endsWith('-gguf');
+  if (isGguf) {
+    const file = `${base.replace('-gguf', '')}.gguf`;
+    const content = await readFile(join(decoders, 'architectures', file));
+    await writeFile(join(inputFolder, file), weights === 'stored' ? minimaGguf(content) : content);
+  } else await copyTinyDecoder(base, inputFolder);
+  const options: Record<string, string> = weights === undefined ? {} : { weights };
+  await convertModel({ kind: isGguf ? 'gguf' : 'safetensors', options, inputFolder, outputFolder: directory });
+  const known = await expectedAdapterTexts(base);
+  const adapters = [];
+  for (const adapter of Object.keys(known).filter((each) => each !== 'base')) {
+    const outputFolder = await folderOf(adapter);
+    const source = tinyAdapterFolder(base, adapter);
+    await convertModel({ kind: 'lora', options: {}, inputFolder: source, outputFolder, baseFolder: directory });
+    adapters.push({ modelId: adapter, directory: outputFolder });
+  }
+  return { directory, adapters, known };
 }
 
 type Entries = Record<string, { dtype: string; shape: number[]; data_offsets: [number, number] }>;

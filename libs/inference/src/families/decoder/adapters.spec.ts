@@ -1,13 +1,9 @@
-import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { convertModel } from '#model-store';
 import { expectLogits, logitDistance, logitsOf } from '#test/expected-logits';
-import { type AdapterText as Known, expectedAdapterTexts, tinyAdapterFolder } from '#test/tiny-adapters';
-import { copyTinyDecoder } from '#test/tiny-decoders';
-import { minimaGguf } from '#test/tiny-models/quantized-gguf';
+import { type AdapterText as Known, convertAdapters } from '#test/tiny-adapters';
 import type { CacheRow, Decoder } from '../../scheduler/decoder.js';
 import { openDecoder } from '../../scheduler/open-decoder.js';
 import { type AdaptedSession, openWithAdapters } from './adapters.js';
@@ -17,31 +13,11 @@ import { type AdaptedSession, openWithAdapters } from './adapters.js';
  * runtime (`tools/reference/tiny_adapters.py`).
  */
 
-const path = (relative: string): string => fileURLToPath(new URL(relative, import.meta.url));
 const bases = ['llama', 'llama-gguf', 'qwen2', 'phi3', 'glm4', 'command-r', 'gemma2', 'gemma3-sees', 'qwen3-moe'];
 
 let folder = '';
 beforeAll(async () => void (folder = await mkdtemp(join(tmpdir(), 'adapters-'))));
 afterAll(() => rm(folder, { recursive: true, force: true }));
-
-async function folderOf(name: string): Promise<string> {
-  await mkdir(join(folder, name));
-  return join(folder, name);
-}
-
-async function convertBase(base: string, weights?: string): Promise<string> {
-  const name = `${base}-${weights ?? 'own'}`;
-  const [inputFolder, outputFolder] = [await folderOf(`${name}-source`), await folderOf(name)];
-  const isGguf = base.endsWith('-gguf');
-  if (isGguf) {
-    const file = `${base.replace('-gguf', '')}.gguf`;
-    const content = await readFile(join(path('./__fixtures__/architectures/'), file));
-    await writeFile(join(inputFolder, file), weights === 'stored' ? minimaGguf(content) : content);
-  } else await copyTinyDecoder(base, inputFolder);
-  const options: Record<string, string> = weights === undefined ? {} : { weights };
-  await convertModel({ kind: isGguf ? 'gguf' : 'safetensors', options, inputFolder, outputFolder });
-  return outputFolder;
-}
 
 interface Adapted extends AdaptedSession {
   decoder: Decoder;
@@ -50,17 +26,8 @@ interface Adapted extends AdaptedSession {
 }
 
 async function openAdapted(base: string, weights?: string): Promise<Adapted> {
-  const directory = await convertBase(base, weights);
-  const known = await expectedAdapterTexts(base);
-  const adapters = Object.keys(known).filter((name) => name !== 'base');
-  const wanted = [];
-  for (const adapter of adapters) {
-    const outputFolder = await folderOf(`${base}-${weights ?? 'own'}-${adapter}`);
-    const inputFolder = tinyAdapterFolder(base, adapter);
-    await convertModel({ kind: 'lora', options: {}, inputFolder, outputFolder, baseFolder: directory });
-    wanted.push({ modelId: adapter, directory: outputFolder });
-  }
-  const options = { directory, graphFile: 'model.onnx', providers: ['cpu'], intraOpThreads: 1, adapters: wanted };
+  const { directory, adapters, known } = await convertAdapters(folder, base, weights);
+  const options = { directory, graphFile: 'model.onnx', providers: ['cpu'], intraOpThreads: 1, adapters };
   const opened = await openWithAdapters(options);
   return { ...opened, known, decoder: openDecoder(opened.session, { slots: 8 }) };
 }
