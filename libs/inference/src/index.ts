@@ -1,7 +1,7 @@
 export type { EngineEvent } from './contract/engine.js';
 export type { TaskEngine } from './contract/task.js';
 export type { TextGenerationEngine, TextGenerationEvent, TextGenerationRequest } from './contract/text-generation.js';
-export type { GraphTensor } from './runtime/graph-session.js';
+export type { GraphSession, GraphTensor } from './runtime/graph-session.js';
 export type { LogitsBatch } from './sampling/logits-batch.js';
 export type { Decoder } from './scheduler/decoder.js';
 export { registerProviderLibraries } from './runtime/c-api/provider-libraries.js';
