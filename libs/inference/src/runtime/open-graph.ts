@@ -3,7 +3,7 @@ import { PlatformError } from '#common';
 import { freeBytes } from '#platform/memory';
 import { BindingSession, isProviderOfBuild } from './binding-session.js';
 import { DeviceSession, isDevice } from './c-api/device-session.js';
-import { takesHalfFloats } from './c-api/half-floats.js';
+import { takesHalfCaches, takesHalfFloats } from './c-api/half-floats.js';
 import { OrtApiUnavailable } from './c-api/ort-api.js';
 import { isOfLibrary } from './c-api/provider-libraries.js';
 import type { GraphSession } from './graph-session.js';
@@ -96,7 +96,9 @@ async function openOnDevice(options: SessionOptions, chosen: ChosenProvider): Pr
   const half = await takesHalfFloats(chosen.provider);
   const { graphForDevice } = await import('#model-store/device');
   // The runtime says better what is wrong with a graph that cannot be read.
-  const wanted = { takesHalfFloats: half, cacheInPlaceOn: isDecoder ? chosen.provider : null };
+  const { provider } = chosen;
+  const cacheType = half && isDecoder && (await takesHalfCaches(provider)) ? 'float16' : 'float32';
+  const wanted = { takesHalfFloats: half, cacheInPlaceOn: isDecoder ? provider : null, cacheType } as const;
   const changed = await graphForDevice(fileOf(options), wanted).catch(() => null);
   if (changed === null) return await DeviceSession.open(options, chosen);
   const onDevice = { ...options, model: changed.model };

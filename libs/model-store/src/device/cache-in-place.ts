@@ -1,4 +1,5 @@
-import { contribDomain } from '../onnx/onnx-types.js';
+import { encodeFloat16Array } from '#common';
+import { contribDomain, onnxDataTypeCode, type OnnxNode } from '../onnx/onnx-types.js';
 import type { EditedGraph } from './edited-graph.js';
 import { groupQueryKernel } from './group-query-kernel.js';
 import { only, pastName, readSplitAttention, type SplitAttention } from './split-attention.js';
@@ -11,6 +12,9 @@ const positionIds = 'position_ids';
 const pastKeyPattern = /^past_key_values\.(\d+)\.key$/;
 const otherPasts = /^(?:past_states\.|media$)|\.latent$/;
 
+/** Half floats take half of the memory, and of its bandwidth; scores and sums are floats in either case. */
+export type CacheType = 'float32' | 'float16';
+
 /**
  * Turns a split graph into one whose cache is written in place by GroupQueryAttention: `past_key_values.N.key|value` and
  * `present.N.key|value` are the same tensor `[batch, kv_heads, capacity, head_dim]`. In place of `past_lens` it takes
@@ -19,7 +23,11 @@ const otherPasts = /^(?:past_states\.|media$)|\.latent$/;
  * beside a device. Returns false, and changes nothing, for what the operator does not compute on the provider, such as
  * latents, states, chunks, keys that layers share, and images.
  */
-export async function writeCacheInPlace(graph: EditedGraph, provider: string): Promise<boolean> {
+export async function writeCacheInPlace(
+  graph: EditedGraph,
+  provider: string,
+  cacheType: CacheType = 'float32',
+): Promise<boolean> {
   const inputs = [...graph.inputs.keys()];
   if (!graph.outputs.has('new_kv') || inputs.some((name) => otherPasts.test(name))) return false;
   const layers = inputs.flatMap((name) => pastKeyPattern.exec(name)?.[1] ?? []).map(Number);
@@ -30,7 +38,12 @@ export async function writeCacheInPlace(graph: EditedGraph, provider: string): P
     found.push(attention);
   }
   if (found.length === 0) return false;
-  for (const attention of found) replaceAttention(graph, attention);
+  const halves = cacheType === 'float16' ? await halvesOf(graph, found) : null;
+  if (halves === undefined) return false;
+  for (const [name, { dimensions, values }] of halves ?? []) {
+    graph.setWeight(halfName(name), 'float16', dimensions, values);
+  }
+  for (const attention of found) replaceAttention(graph, attention, cacheType);
   takePositions(graph);
   pickLastToken(graph);
   sumExponentials(graph);
@@ -45,18 +58,48 @@ function isComputedOn(provider: string, { softCap, headSize }: SplitAttention): 
   return softCap === null || groupQueryKernel.softCaps.includes(provider);
 }
 
-function replaceAttention(graph: EditedGraph, attention: SplitAttention): void {
-  const { layer, query, key, value, rotation, heads, keyValueHeads, scale, window, softCap, sinks, end } = attention;
+/** Tables and sinks of the operator have the type of its cache. Undefined where one of them cannot be read. */
+async function halvesOf(graph: EditedGraph, found: readonly SplitAttention[]): Promise<Halves | undefined> {
+  const halves: Halves = new Map();
+  for (const { rotation, sinks } of found) {
+    for (const name of [rotation?.cosines, rotation?.sines, sinks]) {
+      if (name === undefined || name === null || halves.has(name)) continue;
+      const [bytes, dimensions] = [await graph.bytesOf(name), graph.weight(name)?.dimensions];
+      if (bytes === null || dimensions === undefined) return undefined;
+      // A copy, because floats begin at multiples of four bytes.
+      halves.set(name, { dimensions, values: encodeFloat16Array(new Float32Array(Uint8Array.from(bytes).buffer)) });
+    }
+  }
+  return halves;
+}
+
+type Halves = Map<string, { dimensions: number[]; values: Uint16Array }>;
+
+function halfName(name: string): string {
+  return `${name}.half`;
+}
+
+function replaceAttention(graph: EditedGraph, attention: SplitAttention, cacheType: CacheType): void {
+  const { layer, query, key, value, rotation, heads, keyValueHeads, headSize, scale, window, softCap, sinks, end } =
+    attention;
   const pasts = [pastName(layer, 'key'), pastName(layer, 'value')];
   const presents = [presentName(layer, 'key'), presentName(layer, 'value')];
-  const tables = rotation === null ? ['', ''] : [rotation.cosines, rotation.sines];
+  const isHalf = cacheType === 'float16';
+  const stored = (name: string) => (isHalf ? halfName(name) : name);
+  const tables = rotation === null ? ['', ''] : [stored(rotation.cosines), stored(rotation.sines)];
   // Between the tables and the sinks are positions and a bias, which the operator does without.
-  const optional = sinks === null ? tables : [...tables, '', '', sinks];
-  graph.replaceNode(end, {
+  const optional = sinks === null ? tables : [...tables, '', '', stored(sinks)];
+  const [output = ''] = end.outputs;
+  const part = (name: string) => `device.${layer}.${name}`;
+  const cast = (from: string, to: string, type: CacheType): OnnxNode => {
+    return { operator: 'Cast', domain: '', inputs: [from], outputs: [to], attributes: { to: onnxDataTypeCode[type] } };
+  };
+  const fresh = isHalf ? [part('query'), part('key'), part('value')] : [query, key, value];
+  const operator: OnnxNode = {
     operator: 'GroupQueryAttention',
     domain: contribDomain,
-    inputs: [query, key, value, ...pasts, lastKeys, totalLength, ...optional],
-    outputs: [end.outputs[0] ?? '', ...presents],
+    inputs: [...fresh, ...pasts, lastKeys, totalLength, ...optional],
+    outputs: [isHalf ? part('output') : output, ...presents],
     attributes: {
       num_heads: heads,
       kv_num_heads: keyValueHeads,
@@ -65,10 +108,12 @@ function replaceAttention(graph: EditedGraph, attention: SplitAttention): void {
       ...(window !== null && { local_window_size: window }),
       ...(softCap !== null && { softcap: { float: softCap } }),
     },
-  });
-  for (const name of presents) {
-    graph.setOutput({ name, type: 'float32', dimensions: ['batch', keyValueHeads, 'capacity', `${name}_size`] });
-  }
+  };
+  const before = [query, key, value].map((from, index) => cast(from, fresh[index] ?? '', 'float16'));
+  graph.replaceNode(end, ...(isHalf ? [...before, operator, cast(part('output'), output, 'float32')] : [operator]));
+  const dimensions = ['batch', keyValueHeads, 'capacity', headSize];
+  for (const name of presents) graph.setOutput({ name, type: cacheType, dimensions });
+  for (const name of pasts) graph.setInput({ name, type: cacheType, dimensions });
 }
 
 function presentName(layer: number, part: 'key' | 'value'): string {

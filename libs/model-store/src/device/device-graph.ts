@@ -1,6 +1,6 @@
 import { readFloat16 } from '#common';
 import { blockChannels } from './channel-blocks.js';
-import { writeCacheInPlace } from './cache-in-place.js';
+import { type CacheType, writeCacheInPlace } from './cache-in-place.js';
 import { EditedGraph, type GraphFile } from './edited-graph.js';
 import { onnxDataTypeCode } from '../onnx/onnx-types.js';
 
@@ -9,6 +9,8 @@ export interface DeviceGraphOptions {
   takesHalfFloats: boolean;
   /** The provider on which the cache of a decoder is to be written in place, where its kernels allow that; null: nowhere. */
   cacheInPlaceOn: string | null;
+  /** Numbers of that cache; default: float32. */
+  cacheType?: CacheType;
 }
 
 export interface DeviceGraphFile {
@@ -24,13 +26,13 @@ export interface DeviceGraphFile {
  */
 export async function graphForDevice(
   file: GraphFile,
-  { takesHalfFloats, cacheInPlaceOn }: DeviceGraphOptions,
+  { takesHalfFloats, cacheInPlaceOn, cacheType = 'float32' }: DeviceGraphOptions,
 ): Promise<DeviceGraphFile | null> {
   const graph = await EditedGraph.open(file);
   if (graph === null) return null;
   if (!takesHalfFloats) await widenHalfTables(graph);
   await blockChannels(graph);
-  const isInPlace = cacheInPlaceOn !== null && (await writeCacheInPlace(graph, cacheInPlaceOn));
+  const isInPlace = cacheInPlaceOn !== null && (await writeCacheInPlace(graph, cacheInPlaceOn, cacheType));
   const model = await graph.encode();
   return model === null ? null : { model, cacheInPlace: isInPlace };
 }

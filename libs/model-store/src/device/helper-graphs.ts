@@ -1,4 +1,5 @@
 import { encodeModel, type TensorPlacement } from '../onnx/graph-encoder.js';
+import type { CacheType } from './cache-in-place.js';
 import { GraphBuilder, type OnnxInitializer, type ValueName } from '../onnx/index.js';
 
 /** Small graphs that the cache of a device needs, as files in memory. */
@@ -20,22 +21,22 @@ export interface AttentionSizes {
 }
 
 /** GroupQueryAttention alone, `query` to `y` `[batch, seq, heads * size]`, without a rotation. */
-export function attentionGraph({ heads, keyValueHeads, headSize }: AttentionSizes): Uint8Array {
+export function attentionGraph({ heads, keyValueHeads, headSize }: AttentionSizes, type: CacheType): Uint8Array {
   const builder = new GraphBuilder('attention');
   const sizes = { query: heads, key: keyValueHeads, value: keyValueHeads };
   for (const [name, count] of Object.entries(sizes)) {
-    builder.input(name, 'float32', ['batch', 'seq', count * headSize]);
+    builder.input(name, type, ['batch', 'seq', count * headSize]);
   }
   const cache = ['batch', keyValueHeads, 'capacity', headSize];
-  for (const name of ['past_key', 'past_value']) builder.input(name, 'float32', cache);
+  for (const name of ['past_key', 'past_value']) builder.input(name, type, cache);
   builder.input('seqlens_k', 'int32', ['batch']);
   builder.input('total_length', 'int32', [1]);
   const inputs = [...Object.keys(sizes), 'past_key', 'past_value', 'seqlens_k', 'total_length'];
   const outputs = ['y', 'present_key', 'present_value'];
   const attributes = { num_heads: heads, kv_num_heads: keyValueHeads };
   builder.contribNodeWithOutputs('GroupQueryAttention', inputs, outputs, attributes);
-  builder.output('y', 'float32', ['batch', 'seq', heads * headSize]);
-  for (const name of ['present_key', 'present_value']) builder.output(name, 'float32', cache);
+  builder.output('y', type, ['batch', 'seq', heads * headSize]);
+  for (const name of ['present_key', 'present_value']) builder.output(name, type, cache);
   return encoded(builder);
 }
 
@@ -43,44 +44,44 @@ export function attentionGraph({ heads, keyValueHeads, headSize }: AttentionSize
  * Copies the first `length` positions of some rows of `count` tensors: `x.N` `[rows, heads, positions, size]` to `y.N`,
  * with zeros behind them. `pads` is as the operator Pad takes it.
  */
-export function pickRowsGraph(count: number): Uint8Array {
+export function pickRowsGraph(count: number, type: CacheType): Uint8Array {
   const builder = new GraphBuilder('pick-rows');
   builder.input('rows', 'int64', ['picked']);
   builder.input('length', 'int64', [1]);
   builder.input('pads', 'int64', [8]);
   const [first, axis] = [builder.integers([0]), builder.integers([2])];
   for (let index = 0; index < count; index += 1) {
-    const input = tensor(builder, `x.${index}`, 'rows');
+    const input = tensor(builder, type, `x.${index}`, 'rows');
     const picked = builder.node('Gather', [input, 'rows'], { axis: 0 });
     const begun = builder.node('Slice', [picked, first, 'length', axis]);
-    pad(builder, begun, 'pads', `y.${index}`);
+    pad(builder, type, begun, 'pads', `y.${index}`);
   }
   return encoded(builder);
 }
 
 /** Puts rows of `a.N` and `b.N`, each padded first, one behind the other in the order of `rows`, into `y.N`. */
-export function joinRowsGraph(count: number): Uint8Array {
+export function joinRowsGraph(count: number, type: CacheType): Uint8Array {
   const builder = new GraphBuilder('join-rows');
   builder.input('rows', 'int64', ['picked']);
   for (const side of ['a', 'b']) builder.input(`pads_${side}`, 'int64', [8]);
   for (let index = 0; index < count; index += 1) {
     const sides = ['a', 'b'].map((side) =>
-      pad(builder, tensor(builder, `${side}.${index}`, `rows_${side}`), `pads_${side}`),
+      pad(builder, type, tensor(builder, type, `${side}.${index}`, `rows_${side}`), `pads_${side}`),
     );
     const joined = builder.node('Concat', sides, { axis: 0 });
     builder.node('Gather', [joined, 'rows'], { axis: 0 }, `y.${index}`);
-    builder.output(`y.${index}`, 'float32', ['picked', 'heads', 'capacity', 'size']);
+    builder.output(`y.${index}`, type, ['picked', 'heads', 'capacity', 'size']);
   }
   return encoded(builder);
 }
 
-function tensor(builder: GraphBuilder, name: string, rows: string): ValueName {
-  return builder.input(name, 'float32', [rows, 'heads', `${name}_positions`, 'size']);
+function tensor(builder: GraphBuilder, type: CacheType, name: string, rows: string): ValueName {
+  return builder.input(name, type, [rows, 'heads', `${name}_positions`, 'size']);
 }
 
-function pad(builder: GraphBuilder, value: ValueName, pads: ValueName, output?: string): ValueName {
+function pad(builder: GraphBuilder, type: CacheType, value: ValueName, pads: ValueName, output?: string): ValueName {
   const padded = builder.node('Pad', [value, pads], {}, output);
-  if (output !== undefined) builder.output(output, 'float32', ['picked', 'heads', 'capacity', 'size']);
+  if (output !== undefined) builder.output(output, type, ['picked', 'heads', 'capacity', 'size']);
   return padded;
 }
 

@@ -1,3 +1,6 @@
+import { productOf } from '#common/values';
+import { floatsOf, floatTensor } from '../float-tensor.js';
+import type { GraphTensor } from '../graph-session.js';
 import { DeviceSession } from './device-session.js';
 
 /** By provider: whether its device computes with half floats. */
@@ -26,5 +29,70 @@ async function tryHalfFloats(provider: string): Promise<boolean> {
     return false;
   } finally {
     await session.release();
+  }
+}
+
+const knownCaches = new Map<string, Promise<boolean>>();
+
+/**
+ * Whether a device keeps caches of half floats: it attends to one and copies rows of it, and returns what it does with
+ * floats. Asked once per process, of a device that computes with half floats.
+ */
+export function takesHalfCaches(provider: string): Promise<boolean> {
+  const trial = knownCaches.get(provider) ?? tryHalfCaches(provider);
+  knownCaches.set(provider, trial);
+  return trial;
+}
+
+/** How far results of values up to 1 may be apart. */
+const tolerance = 0.01;
+
+async function tryHalfCaches(provider: string): Promise<boolean> {
+  try {
+    const [floats, halves] = [await attendAndCopy(provider, 'float32'), await attendAndCopy(provider, 'float16')];
+    return floats.every((value, index) => Math.abs(value - (halves[index] ?? NaN)) <= tolerance);
+  } catch {
+    return false;
+  }
+}
+
+/** Returns what attention to a few tokens gives, and their keys in a longer copy of the cache. */
+async function attendAndCopy(provider: string, type: 'float32' | 'float16'): Promise<number[]> {
+  const { attentionGraph, joinRowsGraph, pickRowsGraph } = await import('#model-store/device');
+  const [heads, headSize, tokens, capacity] = [2, 64, 5, 8];
+  const attention = attentionGraph({ heads, keyValueHeads: heads, headSize }, type);
+  const opened = [attention, pickRowsGraph(1, type), joinRowsGraph(1, type)].map((model) => {
+    const options = { modelPath: '', model, intraOpThreads: 1, spinning: false, isWhole: provider !== 'cpu' };
+    return DeviceSession.open(options, { provider, providerNote: null });
+  });
+  try {
+    const [attending, picking, joining] = (await Promise.all(opened)) as [DeviceSession, DeviceSession, DeviceSession];
+    const floats = (input: string, dims: number[]) => {
+      const data = Float32Array.from({ length: productOf(dims) }, (_, index) => Math.sin(index * (1 + input.length)));
+      return floatTensor(attending, { input, data, dims });
+    };
+    const integers = (...values: number[]) => {
+      return picking.tensor('int64', BigInt64Array.from(values, BigInt), [values.length]);
+    };
+    const lengths = (value: number) => attending.tensor('int32', Int32Array.of(value), [1]);
+    const fresh = ['query', 'key', 'value'].map((name) => [name, floats(name, [1, tokens, heads * headSize])]);
+    const past = ['past_key', 'past_value'].map((name) => [name, floats(name, [1, heads, capacity, headSize])]);
+    const feeds = {
+      ...Object.fromEntries([...fresh, ...past]),
+      seqlens_k: lengths(tokens - 1),
+      total_length: lengths(tokens),
+    };
+    const attended = await attending.run(feeds as Record<string, GraphTensor>, ['y', 'present_key', 'present_value']);
+    const key = attended['present_key'] as GraphTensor;
+    const [none, more] = [integers(0, 0, 0, 0, 0, 0, 0, 0), integers(0, 0, 0, 0, 0, 0, capacity, 0)];
+    const picked = await picking.run({ 'x.0': key, rows: integers(0), length: integers(tokens), pads: more }, ['y.0']);
+    const copy = picked['y.0'] as GraphTensor;
+    const both = { 'a.0': copy, 'b.0': copy, rows: integers(1, 0), pads_a: none, pads_b: none };
+    const joined = await joining.run(both, ['y.0']);
+    return [...floatsOf(attended['y']), ...floatsOf(joined['y.0'])];
+  } finally {
+    for (const session of await Promise.allSettled(opened)) {
+      if (session.status === 'fulfilled') await session.value.release();
+    }
   }
 }

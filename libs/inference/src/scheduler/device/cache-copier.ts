@@ -7,6 +7,7 @@ export interface CacheShape {
   tensors: number;
   kvHeads: number;
   headDim: number;
+  type: 'float32' | 'float16';
 }
 
 /** Keys and values of some rows on the device, one tensor per cache input. Shared by their holders. */
@@ -112,10 +113,10 @@ export class CacheCopier {
   }
 
   private async makeZeros(): Promise<KeptTensor> {
-    const { kvHeads, headDim } = this.shape;
+    const { kvHeads, headDim, type } = this.shape;
     const session = await this.joiner();
-    const values = new Float32Array(kvHeads * headDim);
-    const zeros = session.tensor('float32', values, [1, kvHeads, 1, headDim]);
+    const values = new (type === 'float16' ? Uint16Array : Float32Array)(kvHeads * headDim);
+    const zeros = session.tensor(type, values, [1, kvHeads, 1, headDim]);
     const nothing = padsOf(session, 0);
     const first = session.tensor('int64', BigInt64Array.of(0n), [1]);
     const feeds = { rows: first, pads_a: nothing, pads_b: nothing, 'a.0': zeros, 'b.0': zeros };
@@ -126,13 +127,13 @@ export class CacheCopier {
 
   private async picker(): Promise<GraphSession> {
     return await (this.picking ??= import('#model-store/device').then(({ pickRowsGraph }) =>
-      this.device.openBeside(pickRowsGraph(this.shape.tensors)),
+      this.device.openBeside(pickRowsGraph(this.shape.tensors, this.shape.type)),
     ));
   }
 
   private async joiner(): Promise<GraphSession> {
     return await (this.joining ??= import('#model-store/device').then(({ joinRowsGraph }) =>
-      this.device.openBeside(joinRowsGraph(1)),
+      this.device.openBeside(joinRowsGraph(1, this.shape.type)),
     ));
   }
 }

@@ -2,10 +2,11 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { graphForDevice, groupQueryKernel } from '#model-store/device';
+import { type CacheType, graphForDevice, groupQueryKernel } from '#model-store/device';
 import { hasSoftwareGpu, softwareGpu, softwareGpuTimeouts } from '#test/software-gpu';
 import { buildTinyModel, type TinyModelOptions } from '#test/tiny-models';
 import { DeviceSession } from '../../runtime/c-api/device-session.js';
+import { takesHalfCaches } from '../../runtime/c-api/half-floats.js';
 import type { GraphSession } from '../../runtime/graph-session.js';
 import type { LogitsBatch } from '../../sampling/logits-batch.js';
 import { BatchScheduler } from '../batch-scheduler.js';
@@ -40,10 +41,11 @@ async function openOn(
   provider: string,
   { home, graphFile, ...options }: Built,
   cacheInPlace = true,
+  cacheType: CacheType = 'float32',
 ): Promise<DeviceSession> {
   const changed = await graphForDevice(
     { folder: home, graphFile },
-    { takesHalfFloats: false, cacheInPlaceOn: cacheInPlace ? provider : null },
+    { takesHalfFloats: false, cacheInPlaceOn: cacheInPlace ? provider : null, cacheType },
   );
   const graph = { ...options, ...(changed !== null && { model: changed.model }) };
   const isWhole = cacheInPlace && provider !== 'cpu';
@@ -191,6 +193,29 @@ describe.each(providers)('a decoder on %s with its cache in place', softwareGpuT
     expect(after.arrayBuffers + after.external - before.arrayBuffers - before.external).toBeLessThan(2 ** 20);
     expect(after.rss - before.rss).toBeLessThan(24 * 2 ** 20);
     await decoder.close();
+  });
+});
+
+/* Half floats need a device that has them, so the processor's kernel and copies stand for it. */
+describe('a cache of half floats', softwareGpuTimeouts, () => {
+  it.each(['llama', 'window'] as const)(
+    'writes the texts of the split graph, over copies of its rows: %s',
+    async (shape) => {
+      const built = await build({ shape });
+      const expected = await textsOf(await openOn('cpu', built, false));
+      const session = await openOn('cpu', built, true, 'float16');
+      const caches = [...session.inputs, ...session.outputs].filter(({ name }) =>
+        /^(?:past_key_values|present)\./.test(name),
+      );
+      expect(new Set(caches.map(({ type }) => type))).toEqual(new Set(['float16']));
+      expect(await textsOf(session)).toEqual(expected);
+    },
+  );
+
+  it('is chosen where attention to one, and copies of it, are right', async () => {
+    expect(await takesHalfCaches('cpu')).toBe(true);
+    // SwiftShader has no half floats.
+    if (hasSoftwareGpu) expect(await takesHalfCaches('webgpu')).toBe(false);
   });
 });
 

@@ -43,10 +43,10 @@ export class DeviceDecoder implements Decoder {
     private readonly device: GraphDevice,
     private readonly graph: DeviceGraph,
   ) {
-    const { vocabularySize, topSize, hasLogSumExp, givesWanted, caches, kvHeads, headDim } = graph;
+    const { vocabularySize, topSize, hasLogSumExp, givesWanted, caches, kvHeads, headDim, cacheType: type } = graph;
     [this.vocabularySize, this.topSize] = [vocabularySize, topSize];
     [this.hasLogSumExp, this.givesWanted] = [hasLogSumExp, givesWanted];
-    this.copier = new CacheCopier(device, { tensors: caches.length, kvHeads, headDim });
+    this.copier = new CacheCopier(device, { tensors: caches.length, kvHeads, headDim, type });
     this.runner = new DeviceRunner(session, device, graph);
   }
 
@@ -183,8 +183,7 @@ export class DeviceDecoder implements Decoder {
 
   private async findPieceLength(): Promise<number> {
     const { device, session, graph } = this;
-    const { kvHeads, headDim } = graph;
-    return await (this.pieceLength ??= findPieceLength({ device, provider: session.provider, kvHeads, headDim }));
+    return await (this.pieceLength ??= findPieceLength({ ...graph, device, provider: session.provider }));
   }
 
   /** Lets a row have the positions of another one, until they are copied. */

@@ -1,4 +1,6 @@
 import type { AttentionSizes } from '#model-store/device';
+import type { DeviceGraph } from '../../runtime/decoder-graph.js';
+import { floatTensor, floatsOf } from '../../runtime/float-tensor.js';
 import type { GraphDevice, GraphSession, GraphTensor } from '../../runtime/graph-session.js';
 
 /** Tokens of one run that drivers compute right with the operator's plain kernel. Above it has another one. */
@@ -11,11 +13,9 @@ const trialTokens = 48;
 const tolerance = 0.01;
 
 /** Where a model runs, and the sizes of its cache. */
-export interface PieceTrial {
+export interface PieceTrial extends Pick<DeviceGraph, 'kvHeads' | 'headDim' | 'cacheType'> {
   device: Pick<GraphDevice, 'openBeside'>;
   provider: string;
-  kvHeads: number;
-  headDim: number;
 }
 
 /**
@@ -23,11 +23,12 @@ export interface PieceTrial {
  * that depends on the driver's subgroups, and returns wrong numbers with some. Found by computing the operator alone both
  * ways: in the logits of a model whose layers mostly have windows, which have another kernel, the fault may be small.
  */
-export async function findPieceLength({ device, provider, kvHeads, headDim }: PieceTrial): Promise<number> {
+export async function findPieceLength({ device, provider, ...cache }: PieceTrial): Promise<number> {
   if (provider === 'cpu') return Infinity;
   const { attentionGraph } = await import('#model-store/device');
+  const { kvHeads, headDim, cacheType } = cache;
   const sizes = { heads: 2 * kvHeads, keyValueHeads: kvHeads, headSize: headDim };
-  const session = await device.openBeside(attentionGraph(sizes));
+  const session = await device.openBeside(attentionGraph(sizes, cacheType));
   try {
     const whole = await attend(session, sizes, [trialTokens]);
     const inPieces = await attend(session, sizes, [safePiece, trialTokens - safePiece]);
@@ -44,22 +45,23 @@ async function attend(
   { heads, keyValueHeads, headSize }: AttentionSizes,
   pieces: readonly number[],
 ): Promise<number[]> {
-  const cacheShape = [1, keyValueHeads, trialTokens, headSize];
-  const emptyCache = () =>
-    session.tensor('float32', new Float32Array(trialTokens * keyValueHeads * headSize), cacheShape);
-  let [key, value]: [GraphTensor, GraphTensor] = [emptyCache(), emptyCache()];
+  const emptyCache = (input: string) => {
+    const data = new Float32Array(trialTokens * keyValueHeads * headSize);
+    return floatTensor(session, { input, data, dims: [1, keyValueHeads, trialTokens, headSize] });
+  };
+  let [key, value]: [GraphTensor, GraphTensor] = [emptyCache('past_key'), emptyCache('past_value')];
   let length = 0;
   const results: number[] = [];
   for (const tokens of pieces) {
-    const values = (count: number, seed: number): GraphTensor => {
+    const values = (input: string, count: number, seed: number): GraphTensor => {
       const width = count * headSize;
       const data = Float32Array.from({ length: tokens * width }, (_, index) => spread(length * width + index, seed));
-      return session.tensor('float32', data, [1, tokens, width]);
+      return floatTensor(session, { input, data, dims: [1, tokens, width] });
     };
     const feeds = {
-      query: values(heads, 1),
-      key: values(keyValueHeads, 2),
-      value: values(keyValueHeads, 3),
+      query: values('query', heads, 1),
+      key: values('key', keyValueHeads, 2),
+      value: values('value', keyValueHeads, 3),
       past_key: key,
       past_value: value,
       seqlens_k: session.tensor('int32', Int32Array.of(length + tokens - 1), [1]),
@@ -67,7 +69,7 @@ async function attend(
     };
     const outputs = await session.run(feeds, ['y', 'present_key', 'present_value']);
     [key, value] = [outputs['present_key'] as GraphTensor, outputs['present_value'] as GraphTensor];
-    results.push(...(outputs['y']?.data as Float32Array));
+    results.push(...floatsOf(outputs['y']));
     length += tokens;
   }
   return results;
