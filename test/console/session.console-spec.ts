@@ -233,6 +233,8 @@ describe('two installations on one host', () => {
       await enterKey(adminKey);
       await heading('Overview').waitFor();
     }
+    // The requests of the page of the other must have ended.
+    await page.goto('about:blank');
     const watch = watchPage(page);
     expect(new Set((await context.cookies()).map(({ name }) => name)).size).toBe(2);
     await openView(page, platform.origin, 'limits');
