@@ -47,11 +47,15 @@ const steps = {
 
 const known = Object.keys(steps);
 const about = `npm run check [-- name …]\n\nAll static checks, or those named: ${known.join(', ')}.`;
-const options = { 'without-style': { about: 'leaves style out, for a run of `npm test` that follows' } };
+const options = { without: { value: 'NAME', about: 'leaves a check out', isRepeated: true } };
 const { values, words: names } = readCommandLine(about, options, { name: 'check', known });
+const unknown = values.without.filter((name) => !known.includes(name));
+if (unknown.length > 0) {
+  console.error(`Unknown check ${unknown.join(', ')}; expected ${known.join(', ')}.`);
+  process.exit(2);
+}
 const chosen = known
-  .filter((name) => names.length === 0 || names.includes(name))
-  .filter((name) => name !== 'style' || !values['without-style'])
+  .filter((name) => (names.length === 0 || names.includes(name)) && !values.without.includes(name))
   .map((name) => steps[name]);
 // The others read the client, or its types.
 const isFirst = (step) => step === steps.prisma;
