@@ -23,7 +23,7 @@ async function load({ modelPath, provider, threads, slots }: GridLoad) {
   return { provider: used, providerNote, cache: decoder.kind, cacheBytesPerPosition: cacheBytesOf(session) };
 }
 
-/** What a row's cache has of one position, in all layers. */
+/** Returns the bytes that the cache of a row has for one position, in all layers. */
 function cacheBytesOf({ inputs }: GraphSession): number {
   const pasts = inputs.filter(({ name }) => name.startsWith('past_key_values.'));
   const sizes = pasts.map(({ type, shape: [, heads, , size] }) => {

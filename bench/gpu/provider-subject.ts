@@ -163,7 +163,7 @@ export class ProviderBenchSubject implements BenchSubject {
   }
 }
 
-/** Of the graph and of the files beside it. */
+/** Returns the bytes of the graph and of the files beside it. */
 function weightBytes({ manifest: { graphFile }, record }: InstalledModel): number {
   const files = record.files.filter(({ path }) => path.startsWith(graphFile));
   return files.reduce((sum, { bytes }) => sum + bytes, 0);

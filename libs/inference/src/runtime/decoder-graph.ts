@@ -151,7 +151,7 @@ export function inspectDecoderGraph(session: GraphSession, hints: DecoderHints =
   return isSplit ? splitGraph(pasts, shape, inputs, outputs) : concatGraph(pasts, shape, inputs, outputs);
 }
 
-/** Of a model whose layers all keep states. */
+/** The sizes of a model whose layers all keep states. */
 const noCache = { cacheType: 'float32', kvHeads: 0, headDim: 0 } as const;
 
 type Descriptions = Map<string, TensorDescription>;

@@ -89,7 +89,7 @@ export class MediaTools {
     return this.last.missing;
   }
 
-  /** What runs tasks, for reports: `bundled ffmpeg 8.1`. Null if nothing does. */
+  /** The program that runs tasks, for reports: `bundled ffmpeg 8.1`. Null if none does. */
   get description(): string | null {
     const { engine } = this.last;
     return engine === null ? null : `${engine.name} ${engine.version}`;

@@ -1,6 +1,6 @@
 /**
- * What the kernels of GroupQueryAttention compute right. `group-query.int-spec.ts` compares it with the kernels of the
- * processor and of WebGPU. Windows, sinks and several lengths in a batch need no entry: every kernel takes them.
+ * The forms of attention that the kernels of GroupQueryAttention compute right. `group-query.int-spec.ts` compares them
+ * with the kernels of the processor and of WebGPU. Windows, sinks and several lengths in a batch need no entry: every kernel takes them.
  */
 export const groupQueryKernel = {
   /** Values of a head are a multiple of this. */

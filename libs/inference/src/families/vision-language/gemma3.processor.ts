@@ -17,7 +17,7 @@ const defaultTokens = 256;
 /** Beginning, end and the line breaks on either side, which may be one token or two. */
 const tokensAround = 6;
 
-/** What transformers writes in front of an image with crops, and between it and them. */
+/** The words of transformers in front of an image with crops, and between it and them. */
 const beforeImage = 'Here is the original image ';
 const beforeCrops = ' and here are some crops to help you see better ';
 

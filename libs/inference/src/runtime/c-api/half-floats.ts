@@ -3,17 +3,25 @@ import { floatsOf, floatTensor } from '../float-tensor.js';
 import type { GraphTensor } from '../graph-session.js';
 import { DeviceSession } from './device-session.js';
 
-/** By provider: whether its device computes with half floats. */
-const known = new Map<string, Promise<boolean>>();
-
 /**
  * Whether a device computes with half floats, found by doubling some: what it lacks shows only when a graph runs. Asked
  * once per process.
  */
-export function takesHalfFloats(provider: string): Promise<boolean> {
-  const trial = known.get(provider) ?? tryHalfFloats(provider);
-  known.set(provider, trial);
-  return trial;
+export const takesHalfFloats = oncePerProvider(tryHalfFloats);
+
+/**
+ * Whether a device keeps caches of half floats: it attends to one and copies rows of it, and returns what it does with
+ * floats. Asked once per process, of a device that computes with half floats.
+ */
+export const takesHalfCaches = oncePerProvider(tryHalfCaches);
+
+function oncePerProvider(ask: (provider: string) => Promise<boolean>): (provider: string) => Promise<boolean> {
+  const known = new Map<string, Promise<boolean>>();
+  return (provider) => {
+    const trial = known.get(provider) ?? ask(provider);
+    known.set(provider, trial);
+    return trial;
+  };
 }
 
 async function tryHalfFloats(provider: string): Promise<boolean> {
@@ -30,18 +38,6 @@ async function tryHalfFloats(provider: string): Promise<boolean> {
   } finally {
     await session.release();
   }
-}
-
-const knownCaches = new Map<string, Promise<boolean>>();
-
-/**
- * Whether a device keeps caches of half floats: it attends to one and copies rows of it, and returns what it does with
- * floats. Asked once per process, of a device that computes with half floats.
- */
-export function takesHalfCaches(provider: string): Promise<boolean> {
-  const trial = knownCaches.get(provider) ?? tryHalfCaches(provider);
-  knownCaches.set(provider, trial);
-  return trial;
 }
 
 /** How far results of values up to 1 may be apart. */

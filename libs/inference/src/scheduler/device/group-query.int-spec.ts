@@ -107,7 +107,7 @@ function rotated(values: number[], position: number, { pairs, interleaved }: Att
   return turned;
 }
 
-/** What a head of a row gives at a position. */
+/** Returns the attention of a head of a row at a position. */
 function attendedAt(attention: Attention, row: number, position: number, head: number): number[] {
   const { headSize, window = Infinity, softCap, sinks } = attention;
   const group = Math.floor(head / (heads / keyValueHeads));

@@ -65,7 +65,7 @@ export interface ResidualStreamsShape {
   count: number;
   /** The stream that layers compute. */
   active: number;
-  /** Of the projection around the attention of a layer (Laurel). */
+  /** The rank of the projection around the attention of a layer (Laurel). */
   rank: number;
 }
 
