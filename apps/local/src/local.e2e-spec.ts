@@ -102,7 +102,7 @@ describe.runIf(process.platform === 'linux')('npm start', () => {
     expect(await second.stop('SIGTERM')).toBe(0);
   });
 
-  it('uses the configured keys and its own database, and grants no credit in production', async () => {
+  itInFull('uses the configured keys and its own database, and grants no credit in production', async () => {
     const run = start({
       NODE_ENV: 'production',
       SLUICE_BOOTSTRAP_ADMIN_KEY: 'slk_admin-key-of-my-own-choice',
@@ -121,7 +121,7 @@ describe.runIf(process.platform === 'linux')('npm start', () => {
     expect((await run.sluice('accounts', 'list')).stdout).toContain('default');
   });
 
-  it('restarts a process that crashed, also when the reader of its log has ended', async () => {
+  itInFull('restarts a process that crashed, also when the reader of its log has ended', async () => {
     const run = start();
     await run.says('Sluice is ready');
     const api = (await childrenOf(run.pid)).get('api') ?? 0;
