@@ -144,9 +144,9 @@ export class WorkerConfig extends QueueConfig {
 
   @IntegerVariable('SLUICE_DRAFT_TOKENS', {
     about:
-      'Tokens that a step of a text computes ahead where its last ones occur earlier in its prompt or output, such as 8. ' +
+      'Most tokens that a step of a text computes ahead where its last ones occur earlier in its prompt or output. ' +
       '0: none.',
-    default: 0,
+    default: 8,
     min: 0,
     max: 64,
   })
