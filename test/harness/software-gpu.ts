@@ -12,3 +12,6 @@ export const softwareGpu = { VK_DRIVER_FILES: driver };
 
 /** A busy machine takes minutes to compile the programs of a tiny model, and an idle one 20 s. */
 export const softwareGpuTimeouts = { timeout: 300_000 };
+
+/** Path of a library with a provider on which suites are to run too. */
+export const providerLibrary = process.env['SLUICE_TEST_PROVIDER_LIBRARY'];

@@ -2,7 +2,7 @@ import { basename, dirname } from 'node:path';
 import { PlatformError } from '#common';
 import { freeBytes } from '#platform/memory';
 import { BindingSession, isProviderOfBuild } from './binding-session.js';
-import { DeviceSession, isDevice } from './c-api/device-session.js';
+import { DeviceSession, hasMemory, isDevice } from './c-api/device-session.js';
 import { takesHalfCaches, takesHalfFloats } from './c-api/half-floats.js';
 import { OrtApiUnavailable } from './c-api/ort-api.js';
 import { isOfLibrary } from './c-api/provider-libraries.js';
@@ -58,7 +58,7 @@ async function openOnProvider({ providers, ...options }: GraphOptions): Promise<
  */
 async function openOn(options: SessionOptions, chosen: ChosenProvider): Promise<GraphSession> {
   // The binding knows no provider of a library.
-  if (isOfLibrary(chosen.provider)) return await DeviceSession.open(options, chosen);
+  if (isOfLibrary(chosen.provider)) return await openOnDevice(options, chosen);
   if (!isDevice(chosen.provider)) return await openOnBinding(options, chosen);
   try {
     return await openOnDevice(options, chosen);
@@ -98,7 +98,8 @@ async function openOnDevice(options: SessionOptions, chosen: ChosenProvider): Pr
   // The runtime says better what is wrong with a graph that cannot be read.
   const { provider } = chosen;
   const cacheType = half && isDecoder && (await takesHalfCaches(provider)) ? 'float16' : 'float32';
-  const wanted = { takesHalfFloats: half, cacheInPlaceOn: isDecoder ? provider : null, cacheType } as const;
+  const cacheInPlaceOn = isDecoder && hasMemory(provider) ? provider : null;
+  const wanted = { takesHalfFloats: half, cacheInPlaceOn, cacheType } as const;
   const changed = await graphForDevice(fileOf(options), wanted).catch(() => null);
   if (changed === null) return await DeviceSession.open(options, chosen);
   const onDevice = { ...options, model: changed.model };

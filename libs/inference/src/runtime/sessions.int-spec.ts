@@ -4,12 +4,13 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { productOf } from '#common/values';
 import { PlatformError } from '#common';
-import { hasSoftwareGpu, softwareGpu, softwareGpuTimeouts } from '#test/software-gpu';
+import { softwareGpu, softwareGpuTimeouts } from '#test/software-gpu';
 import { buildTinyModel, type TinyDtype } from '#test/tiny-models';
 import { BindingSession } from './binding-session.js';
 import { DeviceSession } from './c-api/device-session.js';
 import { floatsOf } from './float-tensor.js';
 import type { GraphSession, GraphTensor, TensorData, TensorType } from './graph-session.js';
+import { providersUnderTest } from './providers.conformance.js';
 import type { SessionOptions } from './session-options.js';
 
 /* What every session does alike: that of the package, and that of the C API on the processor and on a device. */
@@ -20,15 +21,10 @@ const onCpu = { provider: 'cpu', providerNote: null };
 const reference: Open = (options) => BindingSession.open(options, onCpu);
 const sessions: [string, Open][] = [
   ['the binding', reference],
-  ['the C API', (options) => DeviceSession.open(options, onCpu)],
-  ...(hasSoftwareGpu
-    ? [
-        [
-          'the C API on WebGPU',
-          (options: SessionOptions) => DeviceSession.open(options, { provider: 'webgpu', providerNote: null }),
-        ] satisfies [string, Open],
-      ]
-    : []),
+  ...providersUnderTest().map((provider): [string, Open] => [
+    `the C API on ${provider}`,
+    (options) => DeviceSession.open(options, { provider, providerNote: null }),
+  ]),
 ];
 
 let folder: string;

@@ -3,11 +3,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { isFull } from '#test/extent';
-import { hasSoftwareGpu, softwareGpu, softwareGpuTimeouts } from '#test/software-gpu';
+import { softwareGpu, softwareGpuTimeouts } from '#test/software-gpu';
 import { buildTinyModel, type TinyLayout } from '#test/tiny-models';
 import { BindingSession } from '../runtime/binding-session.js';
 import { DeviceSession } from '../runtime/c-api/device-session.js';
 import type { GraphSession } from '../runtime/graph-session.js';
+import { providersUnderTest } from '../runtime/providers.conformance.js';
 import { BatchScheduler } from './batch-scheduler.js';
 import { openDecoder } from './open-decoder.js';
 import { RecordingListener, sequenceRequest } from './recording-listener.js';
@@ -53,7 +54,7 @@ async function textsOf(session: GraphSession): Promise<number[][]> {
   return texts;
 }
 
-const providers = ['cpu', ...(hasSoftwareGpu ? ['webgpu'] : [])];
+const providers = providersUnderTest();
 
 describe.each(providers)('a decoder on %s that keeps its cache', softwareGpuTimeouts, (provider) => {
   // A software device takes half a minute for a layout.

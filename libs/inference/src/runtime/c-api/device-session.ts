@@ -6,7 +6,6 @@ import type {
   GraphDevice,
   GraphSession,
   GraphTensor,
-  KeptTensor,
   TensorData,
   TensorDescription,
   TensorType,
@@ -14,7 +13,7 @@ import type {
 import type { ChosenProvider, SessionOptions } from '../session-options.js';
 import { Binding, HeldTensor, type HostTensor } from './binding.js';
 import { fatalOnly, OrtApi, type Pointer } from './ort-api.js';
-import { isOfLibrary, libraryDevice } from './provider-libraries.js';
+import { isOfLibrary, libraryDevice, libraryMemory } from './provider-libraries.js';
 import { elementTypes } from './signatures.js';
 import { arrayOf, bytesPerElement } from './tensor-data.js';
 
@@ -34,10 +33,16 @@ export function isDevice(provider: string): boolean {
   return devices.has(provider);
 }
 
-/** A session owns these beside the graph: descriptions of the memory of its tensors. */
+/** Whether tensors that stay with their graph are in the memory of a device. */
+export function hasMemory(provider: string): boolean {
+  return isOfLibrary(provider) ? libraryMemory(provider) !== null : isDevice(provider);
+}
+
+/** Descriptions of the memory of a session's tensors, and which of them it owns beside the graph. */
 interface SessionMemory {
-  hostMemory: Pointer;
-  deviceMemory: Pointer;
+  host: Pointer;
+  device: Pointer;
+  owned: readonly Pointer[];
 }
 
 const typeNames = new Map<number, TensorType>(
@@ -59,8 +64,6 @@ export class DeviceSession implements GraphSession, GraphDevice {
   readonly device: GraphDevice = this;
   private lastRun: Promise<unknown> = Promise.resolve();
   private isReleased = false;
-  private readonly hostMemory: Pointer;
-  private readonly deviceMemory: Pointer;
   /** Tensors that were kept and are still held. */
   private readonly kept = new Set<HeldTensor>();
   private allocator: Pointer | null = null;
@@ -68,11 +71,10 @@ export class DeviceSession implements GraphSession, GraphDevice {
   private constructor(
     private readonly api: OrtApi,
     private readonly session: Pointer,
-    { hostMemory, deviceMemory }: SessionMemory,
+    private readonly memory: SessionMemory,
     { provider, providerNote }: ChosenProvider,
     private readonly graph: Pick<SessionOptions, 'modelPath' | 'intraOpThreads'>,
   ) {
-    [this.hostMemory, this.deviceMemory] = [hostMemory, deviceMemory];
     [this.provider, this.providerNote] = [provider, providerNote];
     this.inputs = this.describe('Input');
     this.outputs = this.describe('Output');
@@ -86,16 +88,16 @@ export class DeviceSession implements GraphSession, GraphDevice {
     const api = OrtApi.open();
     const session = await createSession(api, options, chosen.provider);
     // Owned here until the session object is complete: a graph may have what cannot be described.
-    const memories: Pointer[] = [];
+    const owned: Pointer[] = [];
     try {
-      memories.push(api.create('CreateCpuMemoryInfo', deviceAllocator, defaultMemory));
-      memories.push(createDeviceMemory(api, chosen.provider));
-      const [hostMemory, deviceMemory] = memories as [Pointer, Pointer];
+      const host = api.create('CreateCpuMemoryInfo', deviceAllocator, defaultMemory);
+      owned.push(host);
+      const device = deviceMemory(api, chosen.provider, owned) ?? host;
       // The bytes of the model are not held: they are freed once the session is open.
       const { modelPath, intraOpThreads } = options;
-      return new DeviceSession(api, session, { hostMemory, deviceMemory }, chosen, { modelPath, intraOpThreads });
+      return new DeviceSession(api, session, { host, device, owned }, chosen, { modelPath, intraOpThreads });
     } catch (error) {
-      for (const memory of memories) api.release('memoryInfo', memory);
+      for (const memory of owned) api.release('memoryInfo', memory);
       api.release('session', session);
       throw error;
     }
@@ -124,7 +126,7 @@ export class DeviceSession implements GraphSession, GraphDevice {
     for (const tensor of this.kept) tensor.release();
     if (this.allocator !== null) this.api.release('allocator', this.allocator);
     this.api.release('session', this.session);
-    for (const memory of [this.hostMemory, this.deviceMemory]) this.api.release('memoryInfo', memory);
+    for (const memory of this.memory.owned) this.api.release('memoryInfo', memory);
   }
 
   /** Runs one after the other; what goes wrong is an error of inference with the text of the runtime. */
@@ -178,7 +180,7 @@ export class DeviceSession implements GraphSession, GraphDevice {
         api.call('BindInput', binding, name, held?.value ?? inputs.at(-1)?.value);
       }
       for (const name of fetches) {
-        api.call('BindOutputToDevice', binding, name, kept.has(name) ? this.deviceMemory : this.hostMemory);
+        api.call('BindOutputToDevice', binding, name, kept.has(name) ? this.memory.device : this.memory.host);
       }
       api.call('SynchronizeBoundInputs', binding);
       await api.callInThread('RunWithBinding', session, null, binding);
@@ -210,11 +212,26 @@ export class DeviceSession implements GraphSession, GraphDevice {
     return values;
   }
 
-  allocate(type: TensorType, dims: readonly number[]): KeptTensor {
+  allocate(type: TensorType, dims: readonly number[]): HeldTensor {
     const { api } = this;
-    this.allocator ??= api.create('CreateAllocator', this.session, this.deviceMemory);
+    this.allocator ??= api.create('CreateAllocator', this.session, this.memory.device);
     const shape = BigInt64Array.from(dims, BigInt);
     return this.keep(api.create('CreateTensorAsOrtValue', this.allocator, shape, dims.length, elementTypes[type]));
+  }
+
+  upload(tensor: GraphTensor): GraphTensor {
+    if (this.memory.device === this.memory.host) return tensor;
+    const held = this.allocate(tensor.type as TensorType, tensor.dims);
+    const { value } = this.hostTensor('copy', tensor);
+    try {
+      this.api.call('CopyTensors', this.api.env, [value], [held.value], null, 1);
+      return held;
+    } catch (error) {
+      held.release();
+      throw error;
+    } finally {
+      this.api.release('value', value);
+    }
   }
 
   bind(inputs: Record<string, GraphTensor>, outputs: Record<string, GraphTensor>): BoundRun {
@@ -254,7 +271,7 @@ export class DeviceSession implements GraphSession, GraphDevice {
 
   private download({ type, dims, value }: HeldTensor): TensorData {
     const { api } = this;
-    if (isOfLibrary(this.provider) || !isDevice(this.provider)) return this.read(value).data as TensorData;
+    if (this.memory.device === this.memory.host) return this.read(value).data as TensorData;
     const count = productOf(dims);
     const data = arrayOf(type, new ArrayBuffer(count * bytesPerElement(type)));
     const { value: target } = this.valueOver('copy', { type, dims, data });
@@ -278,8 +295,7 @@ export class DeviceSession implements GraphSession, GraphDevice {
     const code = (elementTypes as Partial<Record<string, number>>)[type];
     if (code === undefined || !ArrayBuffer.isView(data)) throw new Error(`${name}: there are no tensors of ${type}`);
     const shape = BigInt64Array.from(dims.map(BigInt));
-    const memory = this.hostMemory;
-    const described = [memory, data, data.byteLength, shape, dims.length, code];
+    const described = [this.memory.host, data, data.byteLength, shape, dims.length, code];
     return { value: this.api.create('CreateTensorWithDataAsOrtValue', ...described), data };
   }
 
@@ -350,11 +366,14 @@ async function createSession(api: OrtApi, options: SessionOptions, provider: str
   }
 }
 
-/** Where tensors are that stay with their graph: on the processor for providers of libraries. */
-function createDeviceMemory(api: OrtApi, provider: string): Pointer {
-  const device = isOfLibrary(provider) ? undefined : devices.get(provider);
-  if (device === undefined) return api.create('CreateCpuMemoryInfo', deviceAllocator, defaultMemory);
-  return api.create('CreateMemoryInfo', device.memory, deviceAllocator, 0, defaultMemory);
+/** Returns where tensors are that stay with their graph, and adds it to what the session owns; null: with the host's. */
+function deviceMemory(api: OrtApi, provider: string, owned: Pointer[]): Pointer | null {
+  if (isOfLibrary(provider)) return libraryMemory(provider);
+  const device = devices.get(provider);
+  if (device === undefined) return null;
+  const memory = api.create('CreateMemoryInfo', device.memory, deviceAllocator, 0, defaultMemory);
+  owned.push(memory);
+  return memory;
 }
 
 function applySettings(api: OrtApi, settings: Pointer, options: SessionOptions): void {

@@ -10,8 +10,9 @@ import { DeviceSession } from './device-session.js';
 export const takesHalfFloats = oncePerProvider(tryHalfFloats);
 
 /**
- * Whether a device keeps caches of half floats: it attends to one and copies rows of it, and returns what it does with
- * floats. Asked once per process, of a device that computes with half floats.
+ * Whether a device keeps caches of half floats: it attends to one and copies rows of it, and returns what the processor
+ * does with floats: CUDA has no attention to caches of those. Asked once per process, of a device that computes with half
+ * floats.
  */
 export const takesHalfCaches = oncePerProvider(tryHalfCaches);
 
@@ -45,7 +46,7 @@ const tolerance = 0.01;
 
 async function tryHalfCaches(provider: string): Promise<boolean> {
   try {
-    const [floats, halves] = [await attendAndCopy(provider, 'float32'), await attendAndCopy(provider, 'float16')];
+    const [floats, halves] = [await attendAndCopy('cpu', 'float32'), await attendAndCopy(provider, 'float16')];
     return floats.every((value, index) => Math.abs(value - (halves[index] ?? NaN)) <= tolerance);
   } catch {
     return false;

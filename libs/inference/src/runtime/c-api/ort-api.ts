@@ -104,10 +104,10 @@ export class OrtApi {
   }
 
   /** Returns a value of a device: a number, a text or an address, as the function has it. */
-  get(name: Getter, pointer: Pointer, key?: string): unknown {
+  get(name: Getter, pointer: Pointer, key?: string | number): unknown {
     const { at, result } = getters[name];
-    const parameters = key === undefined ? ['void *'] : ['void *', 'const char *'];
-    return this.native(at, result, parameters)(pointer, ...(key === undefined ? [] : [key]));
+    if (key === undefined) return this.native(at, result, ['void *'])(pointer);
+    return this.native(at, result, ['void *', typeof key === 'number' ? 'int' : 'const char *'])(pointer, key);
   }
 
   release(kind: Releasable, pointer: Pointer): void {

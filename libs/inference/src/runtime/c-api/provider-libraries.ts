@@ -19,6 +19,9 @@ export interface LibraryDevice {
 /** Types of hardware (OrtHardwareDeviceType in the header): the processor, GPUs, and accelerators of neural networks. */
 const preferredTypes: readonly unknown[] = [1, 2, 0];
 
+/** The kind of memory (OrtDeviceMemoryType in the header) that is the device's own. */
+const ofDevice = 0;
+
 /** Devices of registered libraries, by provider: one each, or null where it has none here. */
 const registered = new Map<string, Pointer | null>();
 
@@ -37,6 +40,11 @@ export function libraryDevice(provider: string): Pointer {
   const device = registered.get(provider) ?? null;
   if (device === null) throw new Error('its library has no device here');
   return device;
+}
+
+/** Returns the memory of that device, which the library owns; null where its tensors are in the processor's memory. */
+export function libraryMemory(provider: string): Pointer | null {
+  return OrtApi.open().get('EpDevice_MemoryInfo', libraryDevice(provider), ofDevice) as Pointer | null;
 }
 
 /** Describes the device of the provider; null where it has none. */

@@ -97,6 +97,7 @@ export const getters = {
   HardwareDevice_DeviceId: { at: 310, result: 'uint32_t' },
   EpDevice_EpMetadata: { at: 314, result: 'void *' },
   EpDevice_Device: { at: 316, result: 'void *' },
+  EpDevice_MemoryInfo: { at: 374, result: 'void *' },
   GetKeyValue: { at: 297, result: 'const char *' },
 } as const;
 

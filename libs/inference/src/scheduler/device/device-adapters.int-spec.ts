@@ -5,9 +5,10 @@ import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { addAdapters } from '#model-store/adapter';
 import { graphForDevice } from '#model-store/device';
 import { expectLogits, logitsOf } from '#test/expected-logits';
-import { hasSoftwareGpu, softwareGpu, softwareGpuTimeouts } from '#test/software-gpu';
+import { softwareGpu, softwareGpuTimeouts } from '#test/software-gpu';
 import { type AdapterText, convertAdapters } from '#test/tiny-adapters';
 import { DeviceSession } from '../../runtime/c-api/device-session.js';
+import { providersUnderTest } from '../../runtime/providers.conformance.js';
 import type { CacheRow, Decoder } from '../decoder.js';
 import { openDecoder } from '../open-decoder.js';
 
@@ -58,7 +59,7 @@ async function read(decoder: Decoder, { adapter, text }: Adapted): Promise<Cache
 
 const cases = [
   ...['llama', 'qwen2', 'phi3', 'glm4', 'command-r', 'gemma2', 'qwen3-moe'].map((base) => ['cpu', base] as const),
-  ...(hasSoftwareGpu ? [['webgpu', 'llama'] as const] : []),
+  ...providersUnderTest().flatMap((provider) => (provider === 'cpu' ? [] : [[provider, 'llama'] as const])),
 ];
 
 describe.each(cases)('adapters on %s, of a tiny %s with its cache in place', softwareGpuTimeouts, (provider, base) => {

@@ -8,6 +8,7 @@ import { buildTinyModel, type TinyModelOptions } from '#test/tiny-models';
 import { DeviceSession } from '../../runtime/c-api/device-session.js';
 import { takesHalfCaches } from '../../runtime/c-api/half-floats.js';
 import type { GraphSession } from '../../runtime/graph-session.js';
+import { providersUnderTest } from '../../runtime/providers.conformance.js';
 import type { LogitsBatch } from '../../sampling/logits-batch.js';
 import { BatchScheduler } from '../batch-scheduler.js';
 import type { CacheRow } from '../decoder.js';
@@ -26,7 +27,7 @@ afterAll(async () => {
   await rm(folder, { recursive: true });
 });
 
-const providers = ['cpu', ...(hasSoftwareGpu ? ['webgpu'] : [])];
+const providers = providersUnderTest();
 
 async function build(options: TinyModelOptions) {
   const home = join(folder, `${options.shape ?? 'llama'}-${options.dtype ?? 'float32'}`);

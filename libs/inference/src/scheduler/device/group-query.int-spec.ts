@@ -4,8 +4,9 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { bytesOf, GraphBuilder, writeOnnxModel } from '#model-store';
 import { groupQueryKernel } from '#model-store/device';
-import { hasSoftwareGpu, softwareGpu, softwareGpuTimeouts } from '#test/software-gpu';
+import { softwareGpu, softwareGpuTimeouts } from '#test/software-gpu';
 import { DeviceSession } from '../../runtime/c-api/device-session.js';
+import { providersUnderTest } from '../../runtime/providers.conformance.js';
 
 /*
  * The kernels of GroupQueryAttention against attention computed here, and against the table of what they take: where a
@@ -177,7 +178,7 @@ async function distanceOf(session: DeviceSession, attention: Attention, { pasts,
   return wanted.reduce((most, value, index) => Math.max(most, Math.abs(value - (found[index] ?? NaN))), 0);
 }
 
-const providers = ['cpu', ...(hasSoftwareGpu ? ['webgpu'] : [])];
+const providers = providersUnderTest();
 
 describe.each(providers)('GroupQueryAttention on %s', softwareGpuTimeouts, (provider) => {
   const open = async (attention: Attention): Promise<DeviceSession> => {
