@@ -1,5 +1,11 @@
 import { PlatformError } from '#common';
-import type { GraphSession, GraphTensor, TensorDescription } from '../runtime/graph-session.js';
+import {
+  type GraphSession,
+  type GraphTensor,
+  isKept,
+  releaseKept,
+  type TensorDescription,
+} from '../runtime/graph-session.js';
 
 /** Output of one decoder run. */
 export interface DecoderStep {
@@ -24,7 +30,7 @@ const pastPattern = /^past_key_values\.(\d+)\.(decoder|encoder)\.(key|value)$/;
 
 /**
  * Decoder of an encoder-decoder model, exported with both branches in one graph (`use_cache_branch`). The first run
- * computes the keys and values of the encoder output; later runs reuse them.
+ * computes the keys and values of the encoder output; later runs reuse them. On a device, both stay there.
  */
 export class MergedDecoder {
   readonly vocabularySize: number;
@@ -56,7 +62,19 @@ export class MergedDecoder {
     this.attentionLayers = new Set(layers.filter((layer) => layer !== undefined).map(Number));
   }
 
-  /** Starts a text for an encoder output. */
+  /** Returns the output of an encoder for `begin`. It stays on the device if this decoder is there; `releaseKept` ends it. */
+  async encode(encoder: GraphSession, feeds: Record<string, GraphTensor>, output: string): Promise<GraphTensor> {
+    const isBeside = this.session.device !== undefined && this.session.provider === encoder.provider;
+    const keeping = isBeside ? encoder.runKeeping?.(feeds, [output], new Set([output])) : undefined;
+    return (await (keeping ?? encoder.run(feeds, [output])))[output] as GraphTensor;
+  }
+
+  /** Copies an encoder output to the device for all runs of a text, if it is not there. */
+  upload(encoded: GraphTensor): GraphTensor {
+    return isKept(encoded) ? encoded : (this.session.device?.upload(encoded) ?? encoded);
+  }
+
+  /** Starts a text for an encoder output. Who starts it releases it. */
   begin(encoded: GraphTensor, { idRows = 1, more = {} }: Partial<DecoderInputs> = {}): DecoderText {
     return new DecoderText(this, { encoded, idRows, more });
   }
@@ -77,7 +95,9 @@ export class MergedDecoder {
       encoder_hidden_states: encoded,
       use_cache_branch: session.tensor('bool', Uint8Array.of(past === null ? 0 : 1), [1]),
     };
-    const outputs = await session.run(feeds, ['logits', ...kept.map(presentName), ...attentions]);
+    const presents = kept.map(presentName);
+    const fetches = ['logits', ...presents, ...attentions];
+    const outputs = await (session.runKeeping?.(feeds, fetches, new Set(presents)) ?? session.run(feeds, fetches));
     const crossAttentions: DecoderStep['crossAttentions'] = new Map();
     for (const layer of attentionLayers) {
       const tensor = outputs[`cross_attentions.${layer}`];
@@ -85,6 +105,7 @@ export class MergedDecoder {
       crossAttentions.set(layer, { data: tensor?.data as Float32Array, heads, positions });
     }
     const present = Object.fromEntries(kept.map((name) => [name, outputs[presentName(name)] as GraphTensor]));
+    releaseKept(kept.flatMap((name) => past?.[name] ?? []));
     const logits = outputs.logits?.data as Float32Array;
     return { step: { logits, tokens: ids.length, crossAttentions }, present: { ...past, ...present } };
   }
@@ -101,17 +122,27 @@ export class MergedDecoder {
 /** A text being decoded, with its tokens in the cache. */
 export class DecoderText {
   private past: Record<string, GraphTensor> | null = null;
+  private readonly inputs: DecoderInputs;
 
   constructor(
     private readonly decoder: MergedDecoder,
-    private readonly inputs: DecoderInputs,
-  ) {}
+    private readonly given: DecoderInputs,
+  ) {
+    this.inputs = { ...given, encoded: decoder.upload(given.encoded) };
+  }
 
   /** Feeds tokens row by row: the whole prompt first, then one token at a time. */
   async feed(ids: readonly number[], attentionLayers: readonly number[] = []): Promise<DecoderStep> {
     const { step, present } = await this.decoder.run(this.inputs, ids, { past: this.past, attentionLayers });
     this.past = present;
     return step;
+  }
+
+  /** Frees what the text keeps on a device, but not the encoder output that it was given. */
+  release(): void {
+    releaseKept(Object.values(this.past ?? {}));
+    this.past = null;
+    if (this.inputs.encoded !== this.given.encoded) releaseKept([this.inputs.encoded]);
   }
 }
 

@@ -27,6 +27,11 @@ export function isKept(tensor: GraphTensor): tensor is KeptTensor {
   return 'release' in tensor;
 }
 
+/** Releases those of the tensors that are kept. */
+export function releaseKept(tensors: Iterable<GraphTensor>): void {
+  for (const tensor of tensors) if (isKept(tensor)) tensor.release();
+}
+
 /** An input or output. Dynamic dimensions have their name in the graph. */
 export interface TensorDescription {
   readonly name: string;
@@ -68,6 +73,8 @@ export interface BoundRun {
 export interface GraphDevice {
   /** Returns a tensor whose values are not set. */
   allocate(type: TensorType, dims: readonly number[]): KeptTensor;
+  /** Returns a copy of a host tensor on the device; the tensor itself where the device has no memory of its own. */
+  upload(tensor: GraphTensor): GraphTensor;
   /** The same kept tensor may be an input and an output, where the graph's operator writes it in place. */
   bind(inputs: Record<string, GraphTensor>, outputs: Record<string, GraphTensor>): BoundRun;
   /** Opens a small graph that takes kept tensors of this one. */

@@ -1,6 +1,6 @@
 import type { ConcatGraph, IntegerType } from '../runtime/decoder-graph.js';
 import { float16Bits, float16ToFloat32 } from '../runtime/float16.js';
-import { type GraphSession, type GraphTensor, isKept, type TensorData } from '../runtime/graph-session.js';
+import { type GraphSession, type GraphTensor, isKept, releaseKept, type TensorData } from '../runtime/graph-session.js';
 import type { LogitsBatch } from '../sampling/logits-batch.js';
 import { floatTensor } from '../runtime/float-tensor.js';
 import type { CacheRow, DecodePart, Decoder, LogitsNeeded, PrefillPart } from './decoder.js';
@@ -76,7 +76,7 @@ export class ConcatDecoder implements Decoder {
   copyPrefix({ from, to, length }: { from: CacheRow; to: CacheRow; length: number }): void {
     const source = ownRow(from);
     const target = ownRow(to);
-    releaseAll(target.caches);
+    releaseKept(target.caches);
     target.caches = source.caches.map((cache) => this.firstPositions(cache, source.length, length));
     target.length = length;
     target.reusableLength = length;
@@ -116,7 +116,7 @@ export class ConcatDecoder implements Decoder {
       try {
         runs.push(await this.runRow(ownRow(part.row), input, batch, index));
       } catch (error) {
-        for (const { caches } of runs) releaseAll(caches);
+        for (const { caches } of runs) releaseKept(caches);
         throw error;
       }
     }
@@ -143,7 +143,7 @@ export class ConcatDecoder implements Decoder {
 
   release(row: CacheRow): void {
     const disconnected = ownRow(row);
-    releaseAll(disconnected.caches);
+    releaseKept(disconnected.caches);
     disconnected.caches = [];
     disconnected.length = 0;
     disconnected.reusableLength = 0;
@@ -286,12 +286,8 @@ function positionsOf(row: ConcatRow, { tokenIds, rotary }: RowInput, axes: numbe
   });
 }
 
-function releaseAll(caches: readonly GraphTensor[]): void {
-  for (const cache of caches) if (isKept(cache)) cache.release();
-}
-
 function commit({ row, caches, length }: RowRun): void {
-  releaseAll(row.caches);
+  releaseKept(row.caches);
   row.caches = caches;
   row.length = length;
 }

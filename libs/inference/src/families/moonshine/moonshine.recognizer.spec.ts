@@ -17,13 +17,14 @@ function setUp(next: (written: number[]) => number) {
   const fed: number[] = [];
   const encoder = {
     tensor: (_type: string, data: TensorData, dims: number[]) => ({ type: 'float32', data, dims }),
-    run: async ({ input_values: input }: { input_values: { dims: number[] } }) => {
-      encodedLengths.push(input.dims[1] ?? 0);
-      return { last_hidden_state: {} };
-    },
   } as unknown as GraphSession;
   const decoder = {
+    encode: async (_encoder: unknown, { input_values: input }: { input_values: { dims: number[] } }) => {
+      encodedLengths.push(input.dims[1] ?? 0);
+      return {};
+    },
     begin: () => ({
+      release: () => undefined,
       feed: async ([id = 0]: number[]) => {
         fed.push(id);
         const logits = new Float32Array(40);

@@ -5,7 +5,7 @@ import type { MergedDecoder } from '../../recognition/merged-decoder.js';
 import { compressionRatio, loopedTokens } from '../../recognition/repetition.js';
 import { recognitionSampleRate } from '../../recognition/speech-recognition.js';
 import { chooseToken } from '../../recognition/token-choice.js';
-import type { GraphSession, GraphTensor } from '../../runtime/graph-session.js';
+import { type GraphSession, type GraphTensor, releaseKept } from '../../runtime/graph-session.js';
 import { Random } from '../../sampling/random.js';
 import type { TextTokenizer } from '../../text/index.js';
 
@@ -44,9 +44,11 @@ export class MoonshineRecognizer implements WindowRecognizer {
     if (translate === true) throw new PlatformError('INVALID_REQUEST', 'This model does not translate.', 'model');
     const duration = samples.length / recognitionSampleRate;
     await context.yieldToEventLoop();
-    const heard = await context.measure(() => this.encode(samples));
     const temperature = window.temperature ?? 0;
-    const { tokens, avgLogprob } = await this.write(heard, { duration, temperature }, context);
+    const heard = await context.measure(() => this.encode(samples));
+    const { tokens, avgLogprob } = await this.write(heard, { duration, temperature }, context).finally(() =>
+      releaseKept([heard]),
+    );
     const whole = this.dependencies.tokenizer.decode(tokens, { stripLeadingSpaces: true }).trim();
     const text = isCut ? withoutLastWord(whole) : whole;
     const rest: Pick<WindowSpeech, 'language' | 'transcribedUntil' | 'needsOverlap'> = {
@@ -60,12 +62,11 @@ export class MoonshineRecognizer implements WindowRecognizer {
   }
 
   private async encode(samples: Float32Array): Promise<GraphTensor> {
-    const { encoder } = this.dependencies;
+    const { encoder, decoder } = this.dependencies;
     const heard = new Float32Array(Math.max(shortestSamples, samples.length));
     heard.set(samples);
     const feeds = { input_values: encoder.tensor('float32', heard, [1, heard.length]) };
-    const { last_hidden_state: states } = await encoder.run(feeds, ['last_hidden_state']);
-    return states as GraphTensor;
+    return await decoder.encode(encoder, feeds, 'last_hidden_state');
   }
 
   private async write(
@@ -80,14 +81,18 @@ export class MoonshineRecognizer implements WindowRecognizer {
     const max = Math.ceil(duration * maxTokensPerSecond);
     const tokens: number[] = [];
     let logprobs = 0;
-    while (tokens.length < max) {
-      await context.yieldToEventLoop();
-      const { logits } = await context.measure(() => text.feed([tokens.at(-1) ?? startToken]));
-      const { id, logprob } = chooseToken(logits, temperature, random);
-      logprobs += logprob;
-      if (id === endToken) break;
-      tokens.push(id);
-      if (tokens.length % loopCheckEvery === 0 && loopedTokens(tokens) > 0) break;
+    try {
+      while (tokens.length < max) {
+        await context.yieldToEventLoop();
+        const { logits } = await context.measure(() => text.feed([tokens.at(-1) ?? startToken]));
+        const { id, logprob } = chooseToken(logits, temperature, random);
+        logprobs += logprob;
+        if (id === endToken) break;
+        tokens.push(id);
+        if (tokens.length % loopCheckEvery === 0 && loopedTokens(tokens) > 0) break;
+      }
+    } finally {
+      text.release();
     }
     const looped = loopedTokens(tokens);
     const kept = looped === 0 ? tokens : tokens.slice(0, -looped);

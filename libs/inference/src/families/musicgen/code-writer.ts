@@ -33,19 +33,23 @@ export class CodeWriter {
     const text = decoder.begin(states, { idRows: rows * codebooks, more: { encoder_attention_mask: mask } });
     const codes = new DelayedCodes({ codebooks, frames, padId });
     const sampler = new TokenSampler({ temperature, topK, seed }, new Int32Array());
-    for (let step = 0; step < codes.steps; step++) {
-      await context.yieldToEventLoop();
-      const inputs = codes.inputsOf(step);
-      const { logits } = await context.measure(() => text.feed(isCompared ? [...inputs, ...inputs] : inputs));
-      const guided = isCompared ? this.guided(logits) : logits;
-      for (let codebook = 0; codebook < codebooks; codebook++) {
-        if (!codes.makes(codebook, step)) continue;
-        const row = guided.subarray(codebook * vocabularySize, (codebook + 1) * vocabularySize);
-        codes.put(codebook, step, sampler.sample(onlyRow(row), 0));
+    try {
+      for (let step = 0; step < codes.steps; step++) {
+        await context.yieldToEventLoop();
+        const inputs = codes.inputsOf(step);
+        const { logits } = await context.measure(() => text.feed(isCompared ? [...inputs, ...inputs] : inputs));
+        const guided = isCompared ? this.guided(logits) : logits;
+        for (let codebook = 0; codebook < codebooks; codebook++) {
+          if (!codes.makes(codebook, step)) continue;
+          const row = guided.subarray(codebook * vocabularySize, (codebook + 1) * vocabularySize);
+          codes.put(codebook, step, sampler.sample(onlyRow(row), 0));
+        }
+        onStep(step + 1, codes.steps);
       }
-      onStep(step + 1, codes.steps);
+      return codes.all;
+    } finally {
+      text.release();
     }
-    return codes.all;
   }
 
   /** Classifier-free guidance (https://arxiv.org/abs/2207.12598): rows with the prompt, then as many without it. */

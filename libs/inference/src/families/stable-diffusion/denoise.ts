@@ -15,7 +15,7 @@ export interface DenoiseDependencies {
 
 /**
  * Denoises latents to the last step and reports progress; the decoding that follows counts as one step. Rejects with
- * the error of `context.yieldToEventLoop` if the task is cancelled, which is checked between steps.
+ * the error of `context.yieldToEventLoop` if the task is cancelled, which is checked between steps. Releases the denoiser.
  */
 export async function denoise(
   { scheduler, denoiser, latents: noisy, first, afterStep }: DenoiseDependencies,
@@ -23,13 +23,17 @@ export async function denoise(
 ): Promise<Float32Array> {
   let latents = noisy;
   const { timesteps } = scheduler;
-  for (let step = first; step < timesteps.length; step++) {
-    await context.yieldToEventLoop();
-    const scaled = scheduler.scaleInput(latents, step);
-    const prediction = await context.measure(() => denoiser.run(scaled, timesteps[step] ?? 0));
-    latents = scheduler.step(prediction, latents, step);
-    if (afterStep !== undefined) latents = afterStep(latents, step);
-    context.progress((step + 1 - first) / (timesteps.length - first + 1));
+  try {
+    for (let step = first; step < timesteps.length; step++) {
+      await context.yieldToEventLoop();
+      const scaled = scheduler.scaleInput(latents, step);
+      const prediction = await context.measure(() => denoiser.run(scaled, timesteps[step] ?? 0));
+      latents = scheduler.step(prediction, latents, step);
+      if (afterStep !== undefined) latents = afterStep(latents, step);
+      context.progress((step + 1 - first) / (timesteps.length - first + 1));
+    }
+    return latents;
+  } finally {
+    denoiser.release();
   }
-  return latents;
 }

@@ -1,6 +1,6 @@
 import { type RunShape, runBytes } from '#model-memory';
 import { floatTensor, floatsOf, integerTensor } from '../../runtime/float-tensor.js';
-import type { GraphSession, GraphTensor } from '../../runtime/graph-session.js';
+import { type GraphSession, type GraphTensor, releaseKept } from '../../runtime/graph-session.js';
 import type { EncodedPrompt } from './prompt-encoder.js';
 
 /** Conditions that stay the same over all steps of images or a video. */
@@ -41,7 +41,8 @@ const maxBatchBytes = 512 * 2 ** 20;
 
 /**
  * Predicts the noise in latents: the UNet with classifier-free guidance (https://arxiv.org/abs/2207.12598). Rows of a
- * batch do not depend on each other, so large ones run one after another and memory is that of one row.
+ * batch do not depend on each other, so large ones run one after another and memory is that of one row. Released by
+ * `denoise`.
  */
 export class Denoiser {
   private readonly batches: readonly RowBatch[];
@@ -58,7 +59,7 @@ export class Denoiser {
     const rows = this.passes * images;
     this.batches = Array.from({ length: Math.ceil(rows / size) }, (_, index) => {
       const [from, to] = [index * size, Math.min(rows, (index + 1) * size)];
-      return { from, to, fixed: this.fixedInputs(from, to) };
+      return { from, to, fixed: this.uploaded(this.fixedInputs(from, to)) };
     });
   }
 
@@ -75,6 +76,18 @@ export class Denoiser {
     const without = answer.subarray(0, latents.length);
     const withPrompt = answer.subarray(latents.length);
     return without.map((value, index) => value + guidance * ((withPrompt[index] ?? 0) - value));
+  }
+
+  /** Frees what is kept on the device for the steps. */
+  release(): void {
+    for (const { fixed } of this.batches) releaseKept(Object.values(fixed));
+  }
+
+  /** On a device, the conditions cross the bus once and not at every step. */
+  private uploaded(inputs: Record<string, GraphTensor>): Record<string, GraphTensor> {
+    const { device } = this.session;
+    if (device === undefined) return inputs;
+    return Object.fromEntries(Object.entries(inputs).map(([name, tensor]) => [name, device.upload(tensor)]));
   }
 
   private async runRows(latents: Float32Array, { from, to, fixed }: RowBatch, timestep: number): Promise<Float32Array> {

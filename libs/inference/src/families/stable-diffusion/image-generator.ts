@@ -34,9 +34,10 @@ export class ImageGenerator {
     const length = shape.channels * shape.height * shape.width;
     const noise = new BatchNoise(input.seeds, length);
     const scheduler = createScheduler(config.scheduler, input.steps, () => noise.draw());
-    const denoiser = new Denoiser(unet, { ...(await this.conditions(input)), ...shape, images, frames: null });
+    const conditions = await this.conditions(input);
     const drawn = noise.draw();
     const start = await this.start(input, { scheduler, drawn, shape });
+    const denoiser = new Denoiser(unet, { ...conditions, ...shape, images, frames: null });
     const latents = await denoise({ scheduler, denoiser, ...start }, context);
     const decoded: RgbPixels[] = [];
     for (let from = 0; from < latents.length; from += length) {

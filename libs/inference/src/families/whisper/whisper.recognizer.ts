@@ -2,7 +2,7 @@ import type { TaskContext } from '../../engines/queued-task.engine.js';
 import type { SpeechWindow, WindowRecognizer, WindowSpeech } from '../../recognition/block-recognizer.js';
 import type { MergedDecoder } from '../../recognition/merged-decoder.js';
 import { recognitionSampleRate, type RecognizedSegment } from '../../recognition/speech-recognition.js';
-import type { GraphSession, GraphTensor } from '../../runtime/graph-session.js';
+import { type GraphSession, type GraphTensor, releaseKept } from '../../runtime/graph-session.js';
 import { LogMelSpectrogram } from './log-mel.js';
 import { splitSegments, type SplitText } from './segment-splitter.js';
 import type { WhisperTokens } from './whisper.tokens.js';
@@ -39,9 +39,13 @@ export class WhisperRecognizer implements WindowRecognizer {
   }
 
   async recognize(window: SpeechWindow, context: TaskContext): Promise<WindowSpeech> {
-    const { tokens } = this.dependencies;
     await context.yieldToEventLoop();
     const encoded = await context.measure(() => this.encode(window.samples));
+    return await this.transcribe(encoded, window, context).finally(() => releaseKept([encoded]));
+  }
+
+  private async transcribe(encoded: GraphTensor, window: SpeechWindow, context: TaskContext): Promise<WindowSpeech> {
+    const { tokens } = this.dependencies;
     const known = window.languages.find((language) => tokens.languages.has(language));
     const language = known ?? (await this.writer.detectLanguage(encoded, context));
     const { prompt, isCut, temperature, translate } = window;
@@ -71,11 +75,10 @@ export class WhisperRecognizer implements WindowRecognizer {
   }
 
   private async encode(samples: Float32Array): Promise<GraphTensor> {
-    const { encoder } = this.dependencies;
+    const { encoder, decoder } = this.dependencies;
     const features = this.mel.compute(samples, windowFrames);
     const feeds = { input_features: encoder.tensor('float32', features, [1, this.melBins, windowFrames]) };
-    const { last_hidden_state: encoded } = await encoder.run(feeds, ['last_hidden_state']);
-    return encoded as GraphTensor;
+    return await decoder.encode(encoder, feeds, 'last_hidden_state');
   }
 
   private async timeWords(

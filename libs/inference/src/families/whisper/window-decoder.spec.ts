@@ -62,6 +62,7 @@ function decoderOf(next: (written: number[], attempt: number) => Record<number, 
           for (const [id, logit] of Object.entries(next(all.slice(prompt), attempt))) last[Number(id)] = logit;
           return { logits, tokens: given.length, crossAttentions: new Map() };
         },
+        release: () => undefined,
       };
     },
   };

@@ -1,5 +1,5 @@
 import type { TaskContext } from '../../engines/queued-task.engine.js';
-import type { MergedDecoder } from '../../recognition/merged-decoder.js';
+import type { DecoderText, MergedDecoder } from '../../recognition/merged-decoder.js';
 import { compressionRatio, loopedTokens } from '../../recognition/repetition.js';
 import type { GraphTensor } from '../../runtime/graph-session.js';
 import { Random } from '../../sampling/random.js';
@@ -61,7 +61,8 @@ export class WindowDecoder {
     const { tokens } = this;
     if (!tokens.isMultilingual) return null;
     await context.yieldToEventLoop();
-    const { logits } = await context.measure(() => this.decoder.begin(encoded).feed([tokens.startOfTranscript]));
+    const text = this.decoder.begin(encoded);
+    const { logits } = await context.measure(() => text.feed([tokens.startOfTranscript])).finally(() => text.release());
     const [best] = [...tokens.languages].toSorted(([, left], [, right]) => (logits[right] ?? 0) - (logits[left] ?? 0));
     return best?.[0] ?? null;
   }
@@ -79,12 +80,17 @@ export class WindowDecoder {
   }
 
   private async writeOnce(request: WindowRequest, temperature: number, context: TaskContext): Promise<WindowText> {
+    const text = this.decoder.begin(request.encoded);
+    return await this.writeTo(text, { ...request, temperature }, context).finally(() => text.release());
+  }
+
+  private async writeTo(text: DecoderText, request: WindowRequest, context: TaskContext): Promise<WindowText> {
     const { tokens } = this;
+    const { temperature } = request;
     const start = tokens.startSequence(request.language, request);
     const prompt = tokens.promptTokens(request.prompt, this.maxTextTokens - 1);
     const fed = [...prompt, ...start, ...(request.timestamps ? [] : [tokens.noTimestamps])];
     const rules = new TokenRules(tokens, { timestamps: request.timestamps });
-    const text = this.decoder.begin(request.encoded);
     // A fixed seed: the same recording gives the same text.
     const random = new Random(Math.round(temperature * 1_000));
     await context.yieldToEventLoop();

@@ -50,7 +50,8 @@ export class WordAligner {
     const start = tokens.startSequence(language);
     const fed = [...start, tokens.noTimestamps, ...textTokens, tokens.endOfText];
     await context.yieldToEventLoop();
-    const step = await context.measure(() => this.decoder.begin(encoded).feed(fed, [...this.heads.keys()]));
+    const text = this.decoder.begin(encoded);
+    const step = await context.measure(() => text.feed(fed, [...this.heads.keys()])).finally(() => text.release());
     const starts = this.tokenStarts(step, { skipped: start.length, duration });
     const words = splitTokenWords(textTokens, (ids) => tokens.decode(ids), language);
     const size = this.decoder.vocabularySize;
