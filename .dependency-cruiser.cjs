@@ -24,7 +24,7 @@ const entries = [
   '^libs/billing/src/usage/index[.]ts$',
   '^libs/jobs/src/(inspection|store-checks)/index[.]ts$',
   '^libs/queue/src/nest/job-results/index[.]ts$',
-  '^libs/model-registry/src/(installations|manifest)/index[.]ts$',
+  '^libs/model-registry/src/(installations|manifest|matting)/index[.]ts$',
   '^libs/payments/src/(checks|execution)/index[.]ts$',
   '^libs/model-store/src/(adapter|catalog|device|memory|reference|voices)/index[.]ts$',
   '^libs/inference/src/(host|output|tasks|trials)/index[.]ts$',
@@ -32,7 +32,7 @@ const entries = [
 ];
 
 /** Data part of model-registry: libraries of the middle layer may also read manifests. */
-const manifestEntry = '^libs/model-registry/src/manifest/';
+const manifestEntry = '^libs/model-registry/src/(manifest|matting)/';
 
 const apiSide = '^(apps/(api|ops)/|libs/(gateway|console)/|libs/modalities/src/[^/]+/(api|contract)/)';
 const workerSide = '^(apps/worker/|libs/modalities/src/[^/]+/worker/|libs/inference/)';

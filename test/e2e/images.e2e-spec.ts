@@ -124,15 +124,29 @@ describe.each(transportsFor('postgres'))('images over %s', (transport) => {
     expect((await post('image/upscale', { image: base64 })).status).toBe(200);
   });
 
-  it('have their background removed', async () => {
-    const response = await post('image/background-remove', await form({ image: await png(columns) }));
+  it('have their background removed, by a network of the manifest or a known one', async () => {
+    const removed = async () => post('image/background-remove', await form({ image: await png(columns) }));
+    const alphaOf = async (response: Response) => {
+      const cutOut = await read(response);
+      expect([cutOut.width, cutOut.height]).toEqual([300, 240]);
+      return (column: number) => cutOut.data[(120 * 300 + column) * 4 + 3] ?? -1;
+    };
+    const response = await removed();
     expect(response.headers.get('content-type')).toBe('image/png');
+    expect(response.headers.get('x-service-model-id')).toBe('tiny-cutout');
     for (const name of unchecked) expect(response.headers.get(name), name).toBeNull();
-    const cutOut = await read(response);
-    expect([cutOut.width, cutOut.height]).toEqual([300, 240]);
-    const alphaAt = (column: number) => cutOut.data[(120 * 300 + column) * 4 + 3] ?? -1;
+    const ofLogits = await alphaOf(response);
+    expect(ofLogits(10)).toBeLessThan(5);
+    expect(Math.abs(ofLogits(290) - 191)).toBeLessThan(8);
+    expect(await lastJob()).toMatchObject({ state: 'succeeded', charged_nano: '20000000' });
+
+    await platform.query("UPDATE models SET disabled = true WHERE id = 'tiny-cutout'");
+    let other = await removed();
+    while (other.headers.get('x-service-model-id') === 'tiny-cutout') other = await removed();
+    const alphaAt = await alphaOf(other);
     expect(alphaAt(10)).toBeLessThan(20);
     expect(Math.abs(alphaAt(290) - 145)).toBeLessThan(6);
+    await platform.query("UPDATE models SET disabled = false WHERE id = 'tiny-cutout'");
   });
 
   it('are inpainted where a mask says so, and cost more with a mask', async () => {

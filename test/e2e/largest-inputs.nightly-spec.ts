@@ -147,3 +147,20 @@ const inputs: LargestInput[] = [
 describe('the largest input', () => {
   testLargestInputs(inputs, served);
 });
+
+// The route has one model: the one of the highest rank.
+describe('the largest input of a network of the manifest', () => {
+  const id = 'tiny-cutout';
+  const cutout = new ServedPlatform({
+    install: async (home) => (await installTinyImages(home)).filter((manifest) => manifest.id === id),
+  });
+  const matting: LargestInput = {
+    family: 'matting: 33.2 megapixels',
+    model: id,
+    path: '/image/background-remove',
+    bodies: () => bodiesWithImages([7_680, 4_320], (image) => ({ image })),
+    refusal: { status: 422, message: /33177600/ },
+    maxPeak: 450,
+  };
+  testLargestInputs([matting], cutout);
+});

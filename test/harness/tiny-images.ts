@@ -5,7 +5,7 @@ import { bytesOf, GraphBuilder, type OnnxGraph, writeOnnxModel } from '#model-st
 import { installFixture } from './install-fixture.js';
 
 /*
- * Image models with predictable outputs, in the layouts of real ones: an upscaler that repeats pixels, a matte that is
+ * Image models with predictable outputs, in the layouts of real ones: an upscaler that repeats pixels, mattes that are
  * the brightness, gray inpainting, a safety classifier that takes red for adult, and a tiny Stable Diffusion of random
  * weights. For tests only.
  */
@@ -41,6 +41,18 @@ export async function installTinyImages(home: string): Promise<ModelManifest[]> 
         pricing: { inpaint: price },
       },
       graphs: { 'model.onnx': brightness() },
+    }),
+    await installTiny(home, {
+      manifest: {
+        id: 'tiny-cutout',
+        type: 'inpaint',
+        family: 'matting',
+        familyOptions: { width: 64, height: 32, mean: 0.5, deviation: '0.5,0.5,0.5', postprocess: 'sigmoid' },
+        traits: { background_removal: 2 },
+        constraints: { ...inpainting, combineImages: false },
+        pricing: { inpaint: { usd: 0.02, diem: 0.02 } },
+      },
+      graphs: { 'model.onnx': brightnessLogits() },
     }),
     await installTiny(home, {
       manifest: {
@@ -229,6 +241,16 @@ function brightness(): OnnxGraph {
   const mean = graph.node('ReduceMean', [input], { axes: [1], keepdims: 1 });
   graph.node('Mul', [graph.node('Add', [mean, graph.float(1)]), graph.float(0.5)], {}, 'output');
   graph.output('output', 'float32', [1, 1, 'h', 'w']);
+  return graph.build();
+}
+
+/** Of images of one size; samples range from -1 to 1. */
+function brightnessLogits(): OnnxGraph {
+  const graph = new GraphBuilder('brightness-logits');
+  const input = graph.input('input_image', 'float32', [1, 3, 32, 64]);
+  const mean = graph.node('ReduceMean', [input], { axes: [1], keepdims: 1 });
+  graph.node('Mul', [mean, graph.float(8)], {}, 'output_image');
+  graph.output('output_image', 'float32', [1, 1, 32, 64]);
   return graph.build();
 }
 

@@ -12,7 +12,7 @@ const hugePages = { GLIBC_TUNABLES: 'glibc.malloc.hugetlb=1' };
  * tensors: they lie among small objects, which stay. `rife` is not among them: its tensors are small, and new pages for
  * them take half of its processor time again.
  */
-const familiesOfImages: readonly string[] = ['esrgan', 'migan', 'modnet', 'u2net'];
+const familiesOfImages: readonly string[] = ['esrgan', 'matting', 'migan', 'modnet', 'u2net'];
 
 /** Families of diffusion, which take and free the same large buffers in every step. */
 const familiesOfSteps: readonly string[] = ['stable-diffusion', 'text-to-video-sd'];

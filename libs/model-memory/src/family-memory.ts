@@ -18,6 +18,8 @@ export interface FamilySize {
   config: Readonly<Record<string, unknown>>;
   /** Longest text in tokens, or those that all requests of a `decoder` keep together; 0 for families without. */
   maxTokens: number;
+  /** Pixels of the largest image that a network of the family `matting` takes; absent: none. */
+  pixels?: number;
 }
 
 /** In bytes. */
@@ -51,6 +53,12 @@ const measuredWork: Readonly<Record<string, number>> = {
   'tiny-tts': 646,
   u2net: 245,
 };
+
+/**
+ * ISNet takes 1,017 at 1,024 by 1,024 pixels; the rest is for larger networks, which are not measured. The bundled
+ * networks have figures of their own above.
+ */
+const bytesPerMattePixel = 1_500;
 
 /** Measured: the arena of the runtime grows in steps that double, and some of their gaps have been used before. */
 const arenaFactor = 1.2;
@@ -91,7 +99,12 @@ export function familyHostMemory(size: FamilySize, contextLength: number): HostM
   return { leastBytes, fullBytes: familyPeakBytes(size) };
 }
 
-function workBytes({ family, config, maxTokens }: Pick<FamilySize, 'family' | 'config' | 'maxTokens'>): number {
+function workBytes({
+  family,
+  config,
+  maxTokens,
+  pixels = 0,
+}: Pick<FamilySize, 'family' | 'config' | 'maxTokens' | 'pixels'>): number {
   const numberOf = (...names: string[]): number => names.map((name) => config[name]).find(isSize) ?? 0;
   if (family === 'text-embedding' || family === 'cross-encoder') {
     const heads = numberOf('num_attention_heads', 'n_heads', 'num_heads');
@@ -120,6 +133,7 @@ function workBytes({ family, config, maxTokens }: Pick<FamilySize, 'family' | 'c
       vocabulary: numberOf('vocab_size'),
     });
   }
+  if (family === 'matting') return pixels * bytesPerMattePixel;
   return (measuredWork[family] ?? 0) * mebibyte;
 }
 

@@ -1,6 +1,7 @@
 import { basename } from 'node:path';
 import { PlatformError } from '#common';
 import { type ManifestSource, validateManifest } from '#model-registry/manifest';
+import { mattingPixels } from '#model-registry/matting';
 import type { Draft, DraftOptions } from './draft.js';
 import { chatSlots, commonFields, constraintsOf, defaultContextLimit, quantizationOf } from './draft-fields.js';
 import { defaultBlockSize, linearFormat } from './convert/conversion-options.js';
@@ -121,6 +122,7 @@ export function draftExport(uri: string, found: ExportSourceDescription, options
           tokenizerBytes,
           config,
           maxTokens: (manifest.slots ?? 1) * contextLength,
+          pixels: mattingPixels(family, manifest.familyOptions),
         },
       },
     },
@@ -152,6 +154,7 @@ function refuseStereo(config: Record<string, unknown>, uri: string): void {
 
 const kinds: Readonly<Record<ExportFamily, (found: ExportSourceDescription, options: DraftOptions) => object>> = {
   'vision-language': visionFields,
+  matting: mattingFields,
   musicgen: musicFields,
   piper: voiceFields,
   'stable-diffusion': imageFields,
@@ -189,6 +192,21 @@ function voiceFields({ source, exported }: ExportSourceDescription, { inputPrice
       pcm_sample_rate: sampleRate,
     },
     pricing: { input: { usd, diem: usd } },
+  };
+}
+
+/** Rank above the bundled models: an operator who adds one prefers it. */
+const mattingRank = 30;
+
+function mattingFields({ exported }: ExportSourceDescription): object {
+  return {
+    type: 'inpaint',
+    familyOptions: exported.settings,
+    slots: 2,
+    traits: { background_removal: mattingRank },
+    capabilities: { quantization: quantizationOf(exported.graphFile) },
+    constraints: { aspectRatios: [], promptCharacterLimit: 1, combineImages: false },
+    pricing: { inpaint: free },
   };
 }
 

@@ -67,6 +67,7 @@ const matting: OptionsOf = () => ({ task: 'matte', input: { image: checkeredDisc
 
 const optionsByFamily: Readonly<Record<string, OptionsOf>> = {
   esrgan: () => ({ task: 'upscale', input: { image: checkeredDisc(side), scale: 2 } satisfies UpscaleInput }),
+  matting,
   modnet: matting,
   u2net: matting,
   migan: () => ({

@@ -7,6 +7,7 @@ export const familyNames = [
   'decoder',
   'esrgan',
   'kokoro',
+  'matting',
   'migan',
   'modnet',
   'moonshine',

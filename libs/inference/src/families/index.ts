@@ -5,7 +5,7 @@ import { loadCrossEncoderFamily } from './cross-encoder/cross-encoder.family.js'
 import { loadDecoderFamily } from './decoder/decoder.family.js';
 import { loadEsrganFamily } from './esrgan/esrgan.family.js';
 import { loadKokoroFamily } from './kokoro/kokoro.family.js';
-import { loadModnetFamily, loadU2netFamily } from './matting/matting.family.js';
+import { loadMattingFamily } from './matting/matting.family.js';
 import { loadMiganFamily } from './migan/migan.family.js';
 import { loadNsfwMobilenetFamily } from './nsfw-mobilenet/nsfw-mobilenet.family.js';
 import { loadPiperFamily } from './piper/piper.family.js';
@@ -28,14 +28,15 @@ export const families: Readonly<Record<FamilyName, EngineLoader>> = {
   decoder: loadDecoderFamily,
   esrgan: loadEsrganFamily,
   kokoro: loadKokoroFamily,
+  matting: loadMattingFamily,
   migan: loadMiganFamily,
-  modnet: loadModnetFamily,
+  modnet: loadMattingFamily,
   'nsfw-mobilenet': loadNsfwMobilenetFamily,
   piper: loadPiperFamily,
   'pp-ocr': loadPpOcrFamily,
   rife: loadRifeFamily,
   'stable-diffusion': loadStableDiffusionFamily,
-  u2net: loadU2netFamily,
+  u2net: loadMattingFamily,
   moonshine: loadMoonshineFamily,
   musicgen: loadMusicgenFamily,
   'text-classification': loadTextClassificationFamily,

@@ -18,7 +18,7 @@ const rowsPerStep = 16;
 const precision = 22;
 
 /** Half the width of a filter, in samples, and its value at a distance. */
-const filters: Record<ResampleFilter, { support: number; at: (distance: number) => number }> = {
+export const resampleFilters: Record<ResampleFilter, { support: number; at: (distance: number) => number }> = {
   bilinear: { support: 1, at: (distance) => Math.max(0, 1 - Math.abs(distance)) },
   bicubic: { support: 2, at: (distance) => cubic(Math.abs(distance)) },
   lanczos: { support: 3, at: (distance) => (Math.abs(distance) < 3 ? sinc(distance) * sinc(distance / 3) : 0) },
@@ -123,7 +123,7 @@ function tapsOf(
   { from, to, start, length }: { from: number; to: number; start: number; length: number },
   { filter }: ResampleOptions,
 ): Taps {
-  const { support, at } = filters[filter];
+  const { support, at } = resampleFilters[filter];
   const scale = from / to;
   const widening = Math.max(1, scale);
   const reach = support * widening;

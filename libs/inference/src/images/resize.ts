@@ -1,5 +1,6 @@
 import { freeBytes } from '#platform/memory';
 import type { RgbPixels } from './pixel-grid.js';
+import { type ResampleFilter, resampleFilters } from './resample.js';
 
 /** Float planes, `[channels, height, width]`. */
 export interface Planes {
@@ -18,22 +19,28 @@ interface Taps {
 }
 
 /**
- * Resizes with a triangle filter that widens when the image shrinks; equals Pillow's antialiased `bilinear`.
+ * Resizes with a filter that widens when the image shrinks; equals Pillow's on floats, which may leave the range of the
+ * source beside edges with all filters but `bilinear`.
  * Intermediate data is never larger than both images. The other axis order would make an image of 1 by 16,000,000
  * hundreds of times larger before it shrinks.
  */
-export function resizePlanes(source: Planes, width: number, height: number): Planes {
+export function resizePlanes(
+  source: Planes,
+  width: number,
+  height: number,
+  filter: ResampleFilter = 'bilinear',
+): Planes {
   const isFlattened = width > source.width && height < source.height;
-  const between = isFlattened ? resizeRows(source, height) : resizeColumns(source, width);
-  const resized = isFlattened ? resizeColumns(between, width) : resizeRows(between, height);
+  const between = isFlattened ? resizeRows(source, height, filter) : resizeColumns(source, width, filter);
+  const resized = isFlattened ? resizeColumns(between, width, filter) : resizeRows(between, height, filter);
   if (between !== source && between !== resized) freeBytes(between.data);
   return resized;
 }
 
-function resizeColumns(source: Planes, width: number): Planes {
+function resizeColumns(source: Planes, width: number, filter: ResampleFilter): Planes {
   if (source.width === width) return source;
   const { channels, height } = source;
-  const columns = taps(source.width, width);
+  const columns = taps(source.width, width, filter);
   const data = new Float32Array(channels * height * width);
   for (let row = 0; row < channels * height; row++) {
     for (let x = 0; x < width; x++) {
@@ -48,10 +55,10 @@ function resizeColumns(source: Planes, width: number): Planes {
   return { channels, width, height, data };
 }
 
-function resizeRows(source: Planes, height: number): Planes {
+function resizeRows(source: Planes, height: number, filter: ResampleFilter): Planes {
   if (source.height === height) return source;
   const { channels, width } = source;
-  const rows = taps(source.height, height);
+  const rows = taps(source.height, height, filter);
   const data = new Float32Array(channels * height * width);
   for (let channel = 0; channel < channels; channel++) {
     for (let y = 0; y < height; y++) {
@@ -81,9 +88,11 @@ export function samplePlanes({ width, height, data }: RgbPixels): Planes {
 /**
  * Returns the taps of every new sample. All have as many as the widest, inside the axis; unneeded taps have weight 0.
  */
-function taps(from: number, to: number): Taps {
+function taps(from: number, to: number, filter: ResampleFilter): Taps {
+  const { support, at } = resampleFilters[filter];
   const scale = from / to;
-  const reach = Math.max(1, scale);
+  const widening = Math.max(1, scale);
+  const reach = support * widening;
   const count = Math.min(from, Math.ceil(reach) * 2 + 1);
   const first = new Int32Array(to);
   const weights = new Float32Array(to * count);
@@ -93,7 +102,7 @@ function taps(from: number, to: number): Taps {
     first[position] = start;
     let sum = 0;
     for (let tap = 0; tap < count; tap++) {
-      const weight = Math.max(0, 1 - Math.abs(start + tap + 0.5 - center) / reach);
+      const weight = at((start + tap + 0.5 - center) / widening);
       weights[position * count + tap] = weight;
       sum += weight;
     }

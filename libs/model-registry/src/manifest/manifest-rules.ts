@@ -1,5 +1,6 @@
 import type { ManifestFile, ManifestSource, ModelManifest } from './manifest.js';
 import type { ManifestProblem } from './manifest-problem.js';
+import { mattingFamilies, readMattingNetwork } from '../matting/matting-network.js';
 import { pricingProblems } from './pricing-rules.js';
 import { tierProblems } from './tier-rules.js';
 
@@ -108,6 +109,9 @@ const classifierRules: Rule = ({ type, classifies, internal, familyOptions }) =>
       },
   ];
 };
+
+const mattingRules: Rule = ({ type, family, familyOptions }) =>
+  type === 'inpaint' && mattingFamilies.includes(family) ? readMattingNetwork(family, familyOptions).problems : [];
 
 const requiredShapes: Partial<Record<ModelManifest['type'], ('constraints' | 'pricing' | 'kindMembers')[]>> = {
   image: ['constraints', 'pricing'],
@@ -226,6 +230,7 @@ const rules: Rule[] = [
   textRules,
   inputAdapterRules,
   classifierRules,
+  mattingRules,
   shapeRules,
   adapterRules,
   pricingProblems,

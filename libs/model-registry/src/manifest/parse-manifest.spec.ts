@@ -256,6 +256,18 @@ describe('manifests of other kinds', () => {
     expect(manifest.type).toBe(type);
   });
 
+  it('lists every wrong option of a network that removes backgrounds', () => {
+    const text = `${common.replace('type: text', 'type: inpaint').replace(/family: .*/, 'family: matting')}
+familyOptions: { width: 1024, height: 0, mean: 0.5, std: 1 }
+constraints: { aspectRatios: [], promptCharacterLimit: 1, combineImages: false }
+pricing: { inpaint: ${price} }`;
+    const { message } = errorOf(text);
+    for (const problem of ['height must be', 'std is no option', 'deviation must be', 'postprocess must be']) {
+      expect(message).toContain(`familyOptions.${problem}`);
+    }
+    expect(message).not.toContain('familyOptions.mean');
+  });
+
   it('rejects two music price models at once', () => {
     const text = `${common.replace('type: text', 'type: music')}\npricing: { per_second: ${price}, generation: ${price} }`;
     expect(errorOf(text).message).toContain('pricing must be exactly one of');

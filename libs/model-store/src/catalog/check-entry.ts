@@ -95,8 +95,9 @@ function decoderDifferences(entry: CatalogEntry, found: GgufDescription): string
 }
 
 /** Purposes of exports of several graphs. */
-const purposes: Readonly<Record<ExportFamily, CatalogEntry['purpose'] | 'image' | 'tts' | 'video'>> = {
+const purposes: Readonly<Record<ExportFamily, CatalogEntry['purpose'] | 'image' | 'inpaint' | 'tts' | 'video'>> = {
   'vision-language': 'vision',
+  matting: 'inpaint',
   musicgen: 'music',
   piper: 'tts',
   'stable-diffusion': 'image',

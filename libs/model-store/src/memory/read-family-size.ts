@@ -2,6 +2,7 @@ import { readFile, stat } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import type { ModelManifest } from '#model-registry/manifest';
 import type { FamilySize } from '#model-memory';
+import { mattingPixels } from '#model-registry/matting';
 import { InputFile } from '../convert/input-file.js';
 import { filesBelow } from '../files-below.js';
 import { decodeNode, readOnnxModel } from '../onnx/index.js';
@@ -35,7 +36,9 @@ export async function readFamilySize(
     ? await graphBytes(folder, graphFile)
     : { mapped: 0, added: 0 };
   const weightsBytes = all - tokenizerBytes - mapped + added + (mergedDecoderFactor - 1) * decoderBytes;
-  return { family, weightsBytes, tokenizerBytes, config: await readConfig(folder), maxTokens };
+  const pixels = mattingPixels(family, familyOptions);
+  const config = await readConfig(folder);
+  return { family, weightsBytes, tokenizerBytes, config, maxTokens, ...(pixels > 0 && { pixels }) };
 }
 
 /** Tables in a file beside the graph of which only rows are gathered, and what the runtime adds to blocks. */

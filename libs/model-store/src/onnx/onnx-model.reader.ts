@@ -38,7 +38,8 @@ const listedValues = new Set([4, 5, 6, 7, 10, 11]);
 
 /**
  * Reads the structure of an ONNX model without its weights. Throws `RangeError` for another file, or if its weights are
- * not raw bytes inside it, or with `allowsExternal` in another file. The data of those is empty.
+ * not raw bytes inside it. With `allowsExternal` they may lie in another file, with `allowsListed` be listed one by one;
+ * the data of those is empty.
  */
 export async function readOnnxModel(file: RandomAccess, options: ReadOptions = {}): Promise<StoredModel> {
   const model: StoredModel = { ir: 0, opsets: [], name: '', nodes: [], initializers: [], inputs: [], outputs: [] };
@@ -56,6 +57,7 @@ export async function readOnnxModel(file: RandomAccess, options: ReadOptions = {
 
 interface ReadOptions {
   allowsExternal?: boolean;
+  allowsListed?: boolean;
 }
 
 async function readGraph(
@@ -98,7 +100,8 @@ async function readTensor(file: RandomAccess, tensor: WireField, options: ReadOp
     const isElsewhere =
       field.number === tensorFields.externalData || (field.number === tensorFields.dataLocation && field.value !== 0n);
     if (isElsewhere && !options.allowsExternal) throw new RangeError('its weights lie in another file');
-    if (listedValues.has(field.number) && field.length > 0) throw new RangeError('its weights are not raw bytes');
+    const isListed = listedValues.has(field.number) && field.length > 0;
+    if (isListed && !options.allowsListed) throw new RangeError('its weights are not raw bytes');
   }
   return read;
 }

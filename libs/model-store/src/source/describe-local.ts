@@ -16,6 +16,7 @@ import {
   projectorFile,
   projectorMembers,
 } from './projector.js';
+import { describeMatting } from './matting-model.js';
 import { describePipeline } from './pipeline-model.js';
 import {
   convertedEncoder,
@@ -169,8 +170,8 @@ async function describeFolder(
   const files = await filesBelowFolder(folder);
   const paths = [...files.names];
   await refuseLinksOutOf(folder, paths);
-  const voice = await describeVoice(files, { where, file });
-  if (voice !== null) return describeExportFolder(folder, voice);
+  const lone = (await describeVoice(files, { where, file })) ?? (await describeMatting(files, { where, file }));
+  if (lone !== null) return describeExportFolder(folder, lone);
   const gguf = chooseGguf(paths, { where: folder, file });
   if (gguf !== null) {
     const inner = dirname(gguf.files[0] ?? '');

@@ -17,6 +17,7 @@ import { hubFile, listRepository, pin, type HubRepository } from './hub.source.j
 import { describeLocal } from './describe-local.js';
 import { readNpmOptions } from './npm-settings.js';
 import type { NpmPackage } from './npm.source.js';
+import { describeMatting } from './matting-model.js';
 import { describePipeline } from './pipeline-model.js';
 import { describeVoice } from './voice-model.js';
 import { describeWhisper } from './whisper-model.js';
@@ -86,8 +87,9 @@ async function describeHub(
     const source = { uri: `hf:${name}@${pinned.revision}`, files: selectHubFiles(wanted, entries, name) };
     return { format: 'export', source, name: exported.title ?? lastPart(name), exported, license: null };
   };
-  const voice = await describeVoice(hubFiles, { where: `hf:${name}`, file });
-  if (voice !== null) return hubExport(voice);
+  const named = { where: `hf:${name}`, file };
+  const lone = (await describeVoice(hubFiles, named)) ?? (await describeMatting(hubFiles, named));
+  if (lone !== null) return hubExport(lone);
   const found = chooseGguf(paths, { where: `hf:${name}`, file });
   if (found !== null) {
     const wanted = found.files.map((path) => ({ path }));

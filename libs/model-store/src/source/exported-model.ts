@@ -7,7 +7,7 @@ import { isConfiguration } from './text-model-layout.js';
 
 /** Families of models whose graphs are served as they are, or are made of the weights of Whisper. */
 export type ExportFamily =
-  'musicgen' | 'piper' | 'stable-diffusion' | 'text-to-video-sd' | 'vision-language' | 'whisper';
+  'matting' | 'musicgen' | 'piper' | 'stable-diffusion' | 'text-to-video-sd' | 'vision-language' | 'whisper';
 
 /** The graphs of a model and the settings that its manifest depends on. */
 export interface ExportedModel {
@@ -18,6 +18,8 @@ export interface ExportedModel {
   graphFile: string;
   /** The other graphs by the options of the family that name them. */
   familyOptions: Record<string, string>;
+  /** Other options of the family; absent: none that the files tell. */
+  settings?: Record<string, string | number>;
   /** Files to pull: the graphs with their external data, and the settings. */
   paths: string[];
   /** Content of `config.json`, or of the denoiser's with the class of the pipeline as `model_type`. */
@@ -59,6 +61,9 @@ const layouts: Readonly<Partial<Record<string, ExportLayout>>> = {
   smolvlm: vision,
   whisper: { family: 'whisper', main: 'encoder_model', others: { decoderFile: 'decoder_model_merged' } },
 };
+
+/** The `model_type`s of models of several graphs. */
+export const exportedTypes: readonly string[] = Object.keys(layouts);
 
 /** Precisions that a processor computes fast, best first; float16 is converted at each operator. */
 const precisions: Readonly<Record<OnnxFolderFamily, readonly string[]>> = {

@@ -13,6 +13,7 @@ const maxUpscaledPixels = 16_777_216;
 /** The operations that each image family supports. */
 const operationsOf: Readonly<Record<string, readonly ImageJobPayload['operation'][]>> = {
   esrgan: ['upscale'],
+  matting: ['remove-background'],
   modnet: ['remove-background'],
   u2net: ['remove-background'],
   migan: ['edit'],

@@ -1,0 +1,1 @@
+export { type MattingNetwork, mattingPixels, readMattingNetwork } from './matting-network.js';
