@@ -34,7 +34,10 @@ function addReadingCommands(models: Command, context: CliContext): void {
   models
     .command('search [words...]')
     .description('search the bundled models and a catalog of open ones, with the memory they take')
-    .option('--purpose <purpose>', 'chat, reasoning, code, embedding, rerank, or a type of bundled models, such as tts')
+    .option(
+      '--purpose <purpose>',
+      'chat, reasoning, code, vision, embedding, rerank, or a type of models, such as tts or inpaint',
+    )
     .option('--fits', 'only those that fit the memory of this machine')
     .option('--check', 'compare the open ones with the hub: source, revision, files and what they hold')
     .option(...jsonFlag)

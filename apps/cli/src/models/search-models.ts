@@ -143,7 +143,11 @@ function ofManifest({ manifest, installed }: KnownModel, usable: number): FoundM
 
 function ofEntry(entry: CatalogEntry, { isInstalled, usable }: { isInstalled: boolean; usable: number }): FoundModel {
   const { weightsBytes, cacheBytesPerToken } = catalogMemory(entry);
-  const memoryBytes = Math.round(weightsBytes) + runtimeBytes;
+  const pixels = (entry.side ?? 0) ** 2;
+  const memoryBytes =
+    pixels > 0
+      ? familyPeakBytes({ ...unreadFiles, family: 'matting', weightsBytes, pixels })
+      : Math.round(weightsBytes) + runtimeBytes;
   return {
     id: entry.id,
     name: entry.name,
@@ -152,7 +156,7 @@ function ofEntry(entry: CatalogEntry, { isInstalled, usable }: { isInstalled: bo
     license: entry.license,
     parameters: entry.parameters,
     active: entry.active ?? null,
-    context: entry.context,
+    context: entry.context ?? null,
     weights: entry.weights,
     memoryBytes,
     cacheBytesPerToken: cacheBytesPerToken === 0 ? null : cacheBytesPerToken,

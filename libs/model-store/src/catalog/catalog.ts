@@ -5,7 +5,19 @@ import { bundledManifestFolder, type TextConstraints, type ToolStyleName } from 
 import type { DraftOptions } from '../draft.js';
 import type { WeightFormat } from '../convert/conversion-options.js';
 
-export const catalogPurposes = ['chat', 'reasoning', 'code', 'vision', 'embedding', 'rerank', 'asr', 'music'] as const;
+export const catalogPurposes = [
+  'chat',
+  'reasoning',
+  'code',
+  'vision',
+  'embedding',
+  'rerank',
+  'asr',
+  'music',
+  'tts',
+  'image',
+  'inpaint',
+] as const;
 export type CatalogPurpose = (typeof catalogPurposes)[number];
 
 /** `run`: its weights were run here; `reference`: its architecture, by a tiny model of the reference. */
@@ -21,16 +33,18 @@ export interface CatalogEntry {
   /** As for `draftManifest`. */
   source: string;
   license: string;
-  /** As GGUF or config.json name it; of several graphs, the `model_type`. */
+  /** As GGUF or config.json name it; of exported graphs the `model_type`, or the class that says more. */
   architecture: string;
   /** In billions; `active` are those that one token uses. */
   parameters: number;
   active?: number;
   /** As what it is served. */
   weights: Exclude<WeightFormat, 'int8-channel'>;
-  /** Longest context of the model, in tokens. */
-  context: number;
-  /** Layers, heads of keys and values, size of a head; of decoders only. */
+  /** Longest context of the model, in tokens; absent: it reads none. */
+  context?: number;
+  /** Of the images that a matting network computes, in pixels. */
+  side?: number;
+  /** Layers that attend, heads of keys and values, size of a head; of decoders only. */
   cache?: [layers: number, keyValueHeads: number, headSize: number];
   /** What the authors recommend. */
   sampling?: { temperature: number; top_p: number };

@@ -9,11 +9,13 @@ import { copyTinyDecoder } from '#test/tiny-decoders';
 import { tinyBertFolder } from '#test/tiny-encoder';
 import { ggufFile } from '#test/tiny-models/source-formats';
 import { tinyDecoder } from '#test/tiny-models/tiny-shapes';
+import { tinyVisionGgufFolder, tinyVisionGgufNames } from '#test/tiny-vision-models';
 import { WeightsServer } from '#test/weights-server';
 import { filesBelow } from '../files-below.js';
 import type { CatalogEntry } from './catalog.js';
 import { checkCatalogEntry } from './check-entry.js';
 
+const mattingFixtures = new URL('../../../inference/src/families/matting/__fixtures__/', import.meta.url);
 const commit = 'b'.repeat(40);
 const decoder: CatalogEntry = {
   id: 'tiny',
@@ -45,6 +47,12 @@ describe('an entry of the catalog', () => {
       commit,
       await filesOf(fileURLToPath(new URL('tiny-qwen3-embedding/', embeddingFixtures))),
     );
+    hub.addRepository('owner/vision', commit, await filesOf(tinyVisionGgufFolder(tinyVisionGgufNames[0] ?? '')));
+    hub.addRepository('owner/matting', commit, {
+      'config.json': Buffer.from('{"model_type":"birefnet"}'),
+      'preprocessor_config.json': Buffer.from('{"image_mean":[0.5,0.5,0.5],"image_std":[1,1,1]}'),
+      'onnx/model.onnx': await readFile(new URL('birefnet.onnx', mattingFixtures)),
+    });
     hub.addRepository('owner/tiny', commit, { 'tiny-F32.gguf': await ggufFile(tinyDecoder('llama', 1)) });
   });
   afterAll(async () => {
@@ -68,7 +76,18 @@ describe('an entry of the catalog', () => {
     expect(files[0]?.sha256).toMatch(/^[0-9a-f]{64}$/);
   });
 
+  it('may be a model that reads images, or a network that removes backgrounds', async () => {
+    const source = 'hf:owner/vision';
+    for (const purpose of ['vision', 'chat'] as const) {
+      const { problems } = await check({ source, purpose });
+      expect(problems.filter((problem) => problem.startsWith('purpose'))).toEqual([]);
+    }
+    const matting = { source: 'hf:owner/matting', purpose: 'inpaint', architecture: 'birefnet' } as const;
+    expect((await check(matting)).problems).toEqual([]);
+  });
+
   it.each<[string, Partial<CatalogEntry>, string[]]>([
+    ['a model that reads no images', { purpose: 'vision' }, ['purpose is text, not vision']],
     ['another architecture', { architecture: 'qwen3' }, ['architecture is llama, not qwen3']],
     ['another context', { context: 4096 }, ['context is 256, not 4096']],
     ['other heads', { cache: [2, 4, 16] }, ['cache bytes per token is 512, not 1024']],

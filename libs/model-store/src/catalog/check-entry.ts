@@ -77,12 +77,14 @@ function differences(entry: CatalogEntry, found: SourceDescription): string[] {
 const textPurposes: readonly CatalogEntry['purpose'][] = ['chat', 'reasoning', 'code'];
 
 function decoderDifferences(entry: CatalogEntry, found: GgufDescription): string[] {
-  const { poolingModel } = found;
-  const purpose = textPurposes.includes(entry.purpose) ? 'text' : entry.purpose;
+  const { poolingModel, vision } = found;
+  // A model that also reads images may be listed for its texts.
+  const isText = textPurposes.includes(entry.purpose);
+  const purpose = poolingModel?.purpose ?? (vision === null || isText ? 'text' : 'vision');
   const common = [
-    ...different('purpose', purpose, poolingModel?.purpose ?? 'text'),
+    ...different('purpose', isText ? 'text' : entry.purpose, purpose),
     ...different('weights', entry.weights, precisionsOf(found.formats)[0]),
-    ...different('context', entry.context, found.contextLength),
+    ...different('context', entry.context ?? 0, found.contextLength),
     ...parametersDifference(entry, found.parameters),
   ];
   if (poolingModel !== null) return common;
@@ -95,7 +97,7 @@ function decoderDifferences(entry: CatalogEntry, found: GgufDescription): string
 }
 
 /** Purposes of exports of several graphs. */
-const purposes: Readonly<Record<ExportFamily, CatalogEntry['purpose'] | 'image' | 'inpaint' | 'tts' | 'video'>> = {
+const purposes: Readonly<Record<ExportFamily, CatalogEntry['purpose'] | 'video'>> = {
   'vision-language': 'vision',
   matting: 'inpaint',
   musicgen: 'music',

@@ -21,6 +21,11 @@ const parts = ['text_encoder', 'unet', 'vae_decoder'];
 const wanted =
   /^(?:model_index\.json|(?:scheduler|tokenizer|tokenizer_2|text_encoder|text_encoder_2|unet|vae_decoder|vae_encoder)\/(?:[^/]+\.(?:json|txt)|model\.onnx(?:_data(?:_\d+)?|\.data)?|weights\.pb))$/;
 
+/** Returns the family that runs pipelines of a class; undefined: none does. */
+export function pipelineFamily(className: string): PipelineFamily | undefined {
+  return families.find(([pattern]) => pattern.test(className))?.[1];
+}
+
 /**
  * Describes a pipeline of ONNX graphs; null without a `model_index.json`. Fails with `MODEL_PULL_FAILED` that names the
  * class that no family runs, or the missing graph.
@@ -29,7 +34,7 @@ export async function describePipeline(files: ModelFiles, where: string): Promis
   if (!files.names.has(pipelineFile)) return null;
   const index = await readJsonObject(files, pipelineFile);
   const className = String(index['_class_name']);
-  const family = families.find(([pattern]) => pattern.test(className))?.[1];
+  const family = pipelineFamily(className);
   if (family === undefined) {
     const known = 'Stable Diffusion 1, 2 and XL, latent consistency models, and TextToVideoSDPipeline';
     throw pullError(`${where} holds a ${className.slice(0, 80)}; of pipelines, ${known} can be added.`);
