@@ -31,8 +31,8 @@ afterAll(async () => {
 async function open(provider: string, modelPath: string, kept: KeptTensor[]): Promise<DeviceSession> {
   const session = await DeviceSession.open({ modelPath, intraOpThreads: 1 }, { provider, providerNote: null });
   const runKeeping = session.runKeeping.bind(session);
-  session.runKeeping = async (...given) => {
-    const outputs = await runKeeping(...given);
+  session.runKeeping = async (...run) => {
+    const outputs = await runKeeping(...run);
     kept.push(...Object.values(outputs).filter(isKept));
     return outputs;
   };

@@ -123,12 +123,15 @@ export class MergedDecoder {
 export class DecoderText {
   private past: Record<string, GraphTensor> | null = null;
   private readonly inputs: DecoderInputs;
+  private readonly ownsEncoded: boolean;
 
   constructor(
     private readonly decoder: MergedDecoder,
-    private readonly given: DecoderInputs,
+    inputs: DecoderInputs,
   ) {
-    this.inputs = { ...given, encoded: decoder.upload(given.encoded) };
+    const encoded = decoder.upload(inputs.encoded);
+    this.inputs = { ...inputs, encoded };
+    this.ownsEncoded = encoded !== inputs.encoded;
   }
 
   /** Feeds tokens row by row: the whole prompt first, then one token at a time. */
@@ -142,7 +145,7 @@ export class DecoderText {
   release(): void {
     releaseKept(Object.values(this.past ?? {}));
     this.past = null;
-    if (this.inputs.encoded !== this.given.encoded) releaseKept([this.inputs.encoded]);
+    if (this.ownsEncoded) releaseKept([this.inputs.encoded]);
   }
 }
 
