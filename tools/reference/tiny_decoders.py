@@ -733,4 +733,5 @@ def main():
         file.write("{\n" + ",\n".join(lines) + "\n}\n")
 
 
-main()
+if __name__ == "__main__":
+    main()

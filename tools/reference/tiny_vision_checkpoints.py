@@ -50,6 +50,35 @@ QWEN3_TEMPLATE = (
     "{%- if add_generation_prompt %}\n    {{- '<|im_start|>assistant\\n' }}\n{%- endif %}\n"
 )
 
+# The part of Qwen3.5's template that has no tools and no system message; that of its small models, which do not think by default.
+QWEN35_TEMPLATE = (
+    "{%- set image_count = namespace(value=0) %}\n{%- macro render_content(content, do_vision_count, is_system_content=false) %}\n"
+    "    {%- if content is string %}\n        {{- content }}\n    {%- elif content is iterable and content is not mapping %}\n"
+    "        {%- for item in content %}\n            {%- if 'image' in item or 'image_url' in item or item.type == 'image' %}\n"
+    "                {%- if do_vision_count %}\n                    {%- set image_count.value = image_count.value + 1 %}\n"
+    "                {%- endif %}\n                {%- if add_vision_id %}\n"
+    "                    {{- 'Picture ' ~ image_count.value ~ ': ' }}\n                {%- endif %}\n"
+    "                {{- '<|vision_start|><|image_pad|><|vision_end|>' }}\n            {%- elif 'text' in item %}\n"
+    "                {{- item.text }}\n            {%- else %}\n"
+    "                {{- raise_exception('Unexpected item type in content.') }}\n            {%- endif %}\n        {%- endfor %}\n"
+    "    {%- elif content is none or content is undefined %}\n        {{- '' }}\n    {%- else %}\n"
+    "        {{- raise_exception('Unexpected content type.') }}\n    {%- endif %}\n{%- endmacro %}\n"
+    "{%- set ns = namespace(multi_step_tool=true, last_query_index=messages|length - 1) %}\n{%- for message in messages[::-1] %}\n"
+    "    {%- set index = (messages|length - 1) - loop.index0 %}\n    {%- if ns.multi_step_tool and message.role == \"user\" %}\n"
+    "        {%- set content = render_content(message.content, false)|trim %}\n"
+    "        {%- if not(content.startswith('<tool_response>') and content.endswith('</tool_response>')) %}\n"
+    "            {%- set ns.multi_step_tool = false %}\n            {%- set ns.last_query_index = index %}\n        {%- endif %}\n"
+    "    {%- endif %}\n{%- endfor %}\n{%- for message in messages %}\n"
+    "    {%- set content = render_content(message.content, true)|trim %}\n    {%- if message.role == \"user\" %}\n"
+    "        {{- '<|im_start|>' + message.role + '\\n' + content + '<|im_end|>' + '\\n' }}\n"
+    "    {%- elif message.role == \"assistant\" %}\n        {%- if '</think>' in content %}\n"
+    "            {%- set content = content.split('</think>')[-1].lstrip('\\n') %}\n        {%- endif %}\n"
+    "        {{- '<|im_start|>' + message.role + '\\n' + content + '<|im_end|>\\n' }}\n    {%- else %}\n"
+    "        {{- raise_exception('Unexpected message role.') }}\n    {%- endif %}\n{%- endfor %}\n{%- if add_generation_prompt %}\n"
+    "    {{- '<|im_start|>assistant\\n' }}\n    {%- if enable_thinking is defined and enable_thinking is true %}\n"
+    "        {{- '<think>\\n' }}\n    {%- else %}\n        {{- '<think>\\n\\n</think>\\n\\n' }}\n    {%- endif %}\n{%- endif %}"
+)
+
 
 class ImagesOfQwen:
     """What the processors of Qwen do with images and text; the originals also need torchvision."""
@@ -84,7 +113,7 @@ def randomize(model, deviation):
             weights.copy_(weights.bfloat16().float())
 
 
-def save(folder, model, tokenizer, rename, files):
+def save(folder, model, tokenizer, rename, files, added={}):
     os.makedirs(folder)
     stored, seen = {}, set()
     for name, tensor in model.state_dict().items():
@@ -92,11 +121,11 @@ def save(folder, model, tokenizer, rename, files):
         if tensor.data_ptr() in seen:
             continue
         seen.add(tensor.data_ptr())
-        # Published files have experts with the inputs first.
-        if ".mlp.experts." in name:
+        # Published files of Qwen3-VL have experts with the inputs first.
+        if ".mlp.experts." in name and model.config.model_type == "qwen3_vl_moe":
             tensor = tensor.transpose(1, 2)
         stored[rename(name)] = tensor.bfloat16().contiguous()
-    save_file(stored, os.path.join(folder, "model.safetensors"), metadata={"format": "pt"})
+    save_file(stored | added, os.path.join(folder, "model.safetensors"), metadata={"format": "pt"})
     tokenizer.save_pretrained(folder)
     for name in os.listdir(folder):
         if name not in ("model.safetensors", "tokenizer.json", "tokenizer_config.json"):
@@ -249,16 +278,30 @@ def tiny_gemma3(target):
     ])
 
 
-def finish(folder, model, tokenizer, config, preprocessor, template, rename, features):
+def lengthen_memory(model):
+    """Changes weights of Qwen3.5 so that states hold on to images; its gains are stored as their difference from one."""
+    with torch.no_grad():
+        model.get_input_embeddings().weight.mul_(0.5)
+        for name, weights in model.named_parameters():
+            if name.endswith("A_log"):
+                weights.sub_(4)
+            elif "norm" in name and "visual" not in name and "linear_attn" not in name:
+                weights.sub_(1)
+            weights.copy_(weights.bfloat16().float())
+
+
+def finish(folder, model, tokenizer, config, preprocessor, template, rename, features, added={}):
     from transformers.models.qwen2_vl.image_processing_pil_qwen2_vl import Qwen2VLImageProcessorPil
 
     randomize(model, 0.2)
+    if "qwen3_5" in config["model_type"]:
+        lengthen_memory(model)
     model.generation_config.eos_token_id = tokenizer.eos_token_id
     model.generation_config.pad_token_id = tokenizer.pad_token_id
     save(folder, model, tokenizer, rename, {
         "config.json": config, "preprocessor_config.json": preprocessor, "chat_template.json": {"chat_template": template},
         "generation_config.json": {"bos_token_id": tokenizer.bos_token_id, "eos_token_id": [tokenizer.eos_token_id]},
-    })
+    }, added)
     kept = {name: value for name, value in preprocessor.items() if name not in ("processor_class", "image_processor_type")}
     write_cases(folder, model, ImagesOfQwen(Qwen2VLImageProcessorPil(**kept), tokenizer), template, features)
 
@@ -310,6 +353,63 @@ def write_qwen3(target, config_class, model_class, kind="", text={}, vision={}):
     finish(
         target, model, tokenizer, config, qwen_preprocessor(16, [0.5] * 3, [0.5] * 3), QWEN3_TEMPLATE,
         lambda name: name, features,
+    )
+
+
+def tiny_qwen3_5(target):
+    from transformers import Qwen3_5Config, Qwen3_5ForConditionalGeneration
+
+    write_qwen35(os.path.join(target, "qwen3.5"), 45, Qwen3_5Config, Qwen3_5ForConditionalGeneration, "", {
+        "intermediate_size": 48, "mlp_only_layers": [], "tie_word_embeddings": True,
+    })
+
+
+def tiny_qwen3_5_moe(target):
+    from transformers import Qwen3_5MoeConfig, Qwen3_5MoeForConditionalGeneration
+
+    write_qwen35(os.path.join(target, "qwen3.5-moe"), 42, Qwen3_5MoeConfig, Qwen3_5MoeForConditionalGeneration, "_moe", {
+        "moe_intermediate_size": 12, "num_experts": 6, "num_experts_per_tok": 3, "router_aux_loss_coef": 0.001,
+        "shared_expert_intermediate_size": 24, "tie_word_embeddings": False,
+    })
+
+
+def write_qwen35(target, seed, config_class, model_class, kind, text):
+    torch.manual_seed(seed)
+    tokenizer = tokenizer_of(QWEN_SPECIAL)
+    config = {
+        "architectures": [model_class.__name__], **ids_of(tokenizer), "model_type": "qwen3_5" + kind,
+        "text_config": {
+            "attention_bias": False, "attention_dropout": 0.0, "attn_output_gate": True, "dtype": "bfloat16",
+            "eos_token_id": tokenizer.eos_token_id, "full_attention_interval": 4, "head_dim": 32, "hidden_act": "silu", "hidden_size": 32,
+            "initializer_range": 0.02, "layer_types": ["linear_attention", "linear_attention", "linear_attention", "full_attention"],
+            "linear_conv_kernel_dim": 4, "linear_key_head_dim": 8, "linear_num_key_heads": 2, "linear_num_value_heads": 4,
+            "linear_value_head_dim": 8, "mamba_ssm_dtype": "float32", "max_position_embeddings": 512,
+            "model_type": f"qwen3_5{kind}_text", "mtp_num_hidden_layers": 1, "mtp_use_dedicated_embeddings": False,
+            "num_attention_heads": 2, "num_hidden_layers": 4, "num_key_value_heads": 1, "rms_norm_eps": 1e-06,
+            # The base is small, so that a few patches turn their pairs.
+            "rope_parameters": {
+                "mrope_interleaved": True, "mrope_section": [2, 1, 1], "partial_rotary_factor": 0.25, "rope_theta": 100,
+                "rope_type": "default",
+            },
+            "use_cache": True, "vocab_size": len(tokenizer), **text,
+        },
+        "tie_word_embeddings": text["tie_word_embeddings"], "transformers_version": "4.57.0.dev0",
+        "vision_config": {
+            "deepstack_visual_indexes": [], "depth": 2, "hidden_act": "gelu_pytorch_tanh", "hidden_size": 32, "in_channels": 3,
+            "initializer_range": 0.02, "intermediate_size": 40, "model_type": "qwen3_5" + kind, "num_heads": 2,
+            "num_position_embeddings": 36, "out_hidden_size": 32, "patch_size": 16, "spatial_merge_size": 2, "temporal_patch_size": 2,
+        },
+    }
+    model = model_class._from_config(config_class.from_dict(json.loads(json.dumps(config))), attn_implementation="eager", dtype=torch.float32).eval()
+
+    def features(inputs):
+        with torch.no_grad():
+            return floats(model.model.visual(inputs["pixel_values"], grid_thw=inputs["image_grid_thw"]).pooler_output)
+
+    # Published files have a layer that guesses a further token.
+    added = {"mtp.fc.weight": torch.zeros(32, 64, dtype=torch.bfloat16)}
+    finish(
+        target, model, tokenizer, config, qwen_preprocessor(16, [0.5] * 3, [0.5] * 3), QWEN35_TEMPLATE, lambda name: name, features, added,
     )
 
 
@@ -483,6 +583,14 @@ class ImagesOfLlava(ImagesOfQwen):
         return {**inputs, **(self.image_processor(images, return_tensors=return_tensors) if images else {})}
 
 
+def llava_names(name):
+    """The names that LLaVA is published with."""
+    inner = name.replace("model.vision_tower.", "vision_tower.").replace("vision_tower.vision_model.", "vision_tower.")
+    inner = inner.replace("vision_tower.", "vision_tower.vision_model.").replace("model.language_model.", "language_model.model.")
+    inner = inner.replace("model.multi_modal", "multi_modal").replace("model.image_newline", "image_newline")
+    return inner.replace("lm_head", "language_model.lm_head")
+
+
 def tiny_llava(target):
     from transformers import LlavaConfig, LlavaForConditionalGeneration
     from transformers.models.clip.image_processing_pil_clip import CLIPImageProcessorPil
@@ -519,13 +627,7 @@ def tiny_llava(target):
         "image_processor_type": "CLIPImageProcessor", "processor_class": "LlavaProcessor", **images,
     }
     folder = os.path.join(target, "llava")
-
-    def rename(name):
-        inner = name.replace("model.vision_tower.", "vision_tower.").replace("vision_tower.vision_model.", "vision_tower.")
-        inner = inner.replace("vision_tower.", "vision_tower.vision_model.").replace("model.language_model.", "language_model.model.")
-        return inner.replace("model.multi_modal", "multi_modal").replace("lm_head", "language_model.lm_head")
-
-    save(folder, model, tokenizer, rename, {
+    save(folder, model, tokenizer, llava_names, {
         "config.json": config, "preprocessor_config.json": preprocessor, "chat_template.json": {"chat_template": LLAVA_TEMPLATE},
         "processor_config.json": {
             "image_token": "<image>", "num_additional_image_tokens": 1, "patch_size": 14, "processor_class": "LlavaProcessor",
@@ -545,7 +647,10 @@ def tiny_llava(target):
 def main():
     target = sys.argv[1]
     os.makedirs(target, exist_ok=True)
-    for name in sys.argv[2:] or ["gemma3", "idefics3", "llava", "smolvlm", "qwen2-vl", "qwen2.5-vl", "qwen3-vl", "qwen3-vl-moe"]:
+    for name in sys.argv[2:] or [
+        "gemma3", "idefics3", "llava", "smolvlm", "qwen2-vl", "qwen2.5-vl", "qwen3-vl", "qwen3-vl-moe",
+        "qwen3.5", "qwen3.5-moe",
+    ]:
         shutil.rmtree(os.path.join(target, name), ignore_errors=True)
         globals()["tiny_" + name.replace("-", "_").replace(".", "_")](target)
 

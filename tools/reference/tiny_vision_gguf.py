@@ -10,15 +10,18 @@ import json
 import os
 import re
 import sys
+from types import SimpleNamespace
 
 import gguf
 import numpy as np
 from safetensors.torch import load_file
 
-ARCHITECTURES = {"qwen2-vl": "qwen2vl", "qwen2.5-vl": "qwen2vl", "qwen3-vl": "qwen3vl", "qwen3-vl-moe": "qwen3vlmoe", "gemma3": "gemma3",
-                 "llava": "llama", "smolvlm": "llama"}
+from tiny_decoders import stored_delta
+
+ARCHITECTURES = {"qwen2-vl": "qwen2vl", "qwen2.5-vl": "qwen2vl", "qwen3-vl": "qwen3vl", "qwen3-vl-moe": "qwen3vlmoe", "qwen3.5": "qwen35",
+                 "qwen3.5-moe": "qwen35moe", "gemma3": "gemma3", "llava": "llama", "smolvlm": "llama"}
 PROJECTORS = {"qwen2-vl": "qwen2vl_merger", "qwen2.5-vl": "qwen2.5vl_merger", "qwen3-vl": "qwen3vl_merger", "qwen3-vl-moe": "qwen3vl_merger",
-              "gemma3": "gemma3", "llava": "mlp", "smolvlm": "idefics3"}
+              "qwen3.5": "qwen3vl_merger", "qwen3.5-moe": "qwen3vl_merger", "gemma3": "gemma3", "llava": "mlp", "smolvlm": "idefics3"}
 VISION = ("visual.", "model.visual.", "vision_tower.", "multi_modal_projector.", "model.vision_model.", "model.connector.")
 
 
@@ -55,6 +58,19 @@ def permuted(values, heads):
     return values.reshape(heads, 2, -1, values.shape[1]).swapaxes(1, 2).reshape(values.shape)
 
 
+def write_delta(writer, text):
+    """The keys of layers with a state, and the share of a head that rotates."""
+    writer.add_rope_dimension_count(int(text["head_dim"] * text["rope_parameters"]["partial_rotary_factor"]))
+    writer.add_ssm_conv_kernel(text["linear_conv_kernel_dim"])
+    writer.add_ssm_state_size(text["linear_key_head_dim"])
+    writer.add_ssm_group_count(text["linear_num_key_heads"])
+    writer.add_ssm_time_step_rank(text["linear_num_value_heads"])
+    writer.add_ssm_inner_size(text["linear_num_value_heads"] * text["linear_value_head_dim"])
+    writer.add_full_attention_interval(text["full_attention_interval"])
+    if "shared_expert_intermediate_size" in text:
+        writer.add_expert_shared_feed_forward_length(text["shared_expert_intermediate_size"])
+
+
 def write_text(name, folder, path, config, weights):
     arch = ARCHITECTURES[name]
     text = config.get("text_config", config)
@@ -64,19 +80,23 @@ def write_text(name, folder, path, config, weights):
     writer.add_context_length(text["max_position_embeddings"])
     writer.add_embedding_length(text["hidden_size"])
     writer.add_block_count(text["num_hidden_layers"])
-    writer.add_feed_forward_length(text["intermediate_size"])
+    if "intermediate_size" in text:
+        writer.add_feed_forward_length(text["intermediate_size"])
     writer.add_head_count(text["num_attention_heads"])
     writer.add_head_count_kv(text["num_key_value_heads"])
     writer.add_key_length(head)
     writer.add_value_length(head)
     writer.add_layer_norm_rms_eps(text.get("rms_norm_eps", 1e-6))
-    writer.add_rope_freq_base(float(text.get("rope_theta", 1e4 if arch == "llama" else 1e6)))
-    sections = text.get("rope_scaling", {}).get("mrope_section")
+    rotary = text.get("rope_parameters", text)
+    writer.add_rope_freq_base(float(rotary.get("rope_theta", 1e4 if arch == "llama" else 1e6)))
+    sections = text.get("rope_parameters", text.get("rope_scaling", {})).get("mrope_section")
     if sections:
         writer.add_rope_dimension_sections([*sections, 0])
     if name.startswith("qwen3-vl"):
         writer.add_uint32(arch + ".n_deepstack_layers", len(config["vision_config"]["deepstack_visual_indexes"]))
-    if arch == "qwen3vlmoe":
+    if name.startswith("qwen3.5"):
+        write_delta(writer, text)
+    if arch in ("qwen3vlmoe", "qwen35moe"):
         writer.add_expert_count(text["num_experts"])
         writer.add_expert_used_count(text["num_experts_per_tok"])
         writer.add_expert_feed_forward_length(text["moe_intermediate_size"])
@@ -87,7 +107,7 @@ def write_text(name, folder, path, config, weights):
     write_tokenizer(writer, folder)
     names = gguf.get_tensor_name_map(next(key for key, value in gguf.MODEL_ARCH_NAMES.items() if value == arch), text["num_hidden_layers"])
     for stored, tensor in weights.items():
-        if stored.startswith(VISION):
+        if stored.startswith((*VISION, "mtp.")):
             continue
         inner = stored.replace("language_model.model.", "model.").replace("model.language_model.", "model.")
         inner = inner.replace("language_model.lm_head", "lm_head").replace("model.text_model.", "model.")
@@ -96,11 +116,21 @@ def write_text(name, folder, path, config, weights):
             values = values + 1
         if arch == "llama" and ("q_proj" in inner or "k_proj" in inner):
             values = permuted(values, text["num_attention_heads" if "q_proj" in inner else "num_key_value_heads"])
+        if name.startswith("qwen3.5") and "norm" in inner and "linear_attn" not in inner:
+            values = values + 1
+        if ".linear_attn." in inner:
+            values = stored_delta(SimpleNamespace(**text), inner, values)
+        if inner.endswith((".A_log", ".dt_bias")):
+            add(writer, f"blk.{inner.split('.')[2]}.{'ssm_a' if inner.endswith('.A_log') else 'ssm_dt.bias'}", values)
+            continue
+        if "shared_expert_gate" in inner:
+            values = values.squeeze()
         if ".mlp.experts." in inner:
             stack, part = inner.rsplit(".", 1)
+            values = values.swapaxes(1, 2) if arch == "qwen3vlmoe" else values
             kinds = ("gate", "up") if part == "gate_up_proj" else ("down",)
-            for kind, half in zip(kinds, np.split(values, len(kinds), axis=2)):
-                add(writer, names.get_name(f"{stack}.{kind}_proj.weight", (".weight",)), half.swapaxes(1, 2))
+            for kind, half in zip(kinds, np.split(values, len(kinds), axis=1)):
+                add(writer, names.get_name(f"{stack}.{kind}_proj.weight", (".weight",)), half)
             continue
         add(writer, names.get_name(inner, (".weight", ".bias")), values)
     finish(writer)
@@ -169,7 +199,7 @@ def write_projector(name, folder, path, config, weights):
         writer.add_uint32("clip.vision.image_min_pixels", preprocessor.get("min_pixels", sizes.get("shortest_edge")))
         writer.add_uint32("clip.vision.image_max_pixels", preprocessor.get("max_pixels", sizes.get("longest_edge")))
     deep_layers = vision.get("deepstack_visual_indexes", [])
-    if name.startswith("qwen3-vl"):
+    if PROJECTORS[name] == "qwen3vl_merger":
         writer.add_bool("clip.use_gelu", True)
         writer.add_uint32("clip.vision.spatial_merge_size", vision["spatial_merge_size"])
         writer.add_array("clip.vision.is_deepstack_layers", [layer in deep_layers for layer in range(vision["depth"])])
@@ -199,7 +229,7 @@ def write_projector(name, folder, path, config, weights):
             # Two convolutions of an image instead of one of a video.
             add(writer, target, values[:, :, 0])
             add(writer, target + ".1", values[:, :, 1])
-        elif ".attn_qkv." in target and not name.startswith("qwen3-vl"):
+        elif ".attn_qkv." in target and PROJECTORS[name] != "qwen3vl_merger":
             for part, third in zip("qkv", np.split(values, 3)):
                 add(writer, target.replace("attn_qkv", "attn_" + part), third)
         else:

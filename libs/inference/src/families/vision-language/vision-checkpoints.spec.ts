@@ -50,6 +50,8 @@ const models = [
   { name: 'qwen2.5-vl', placeholder: '<|image_pad|>', scales: qwen2Scales, Processor: Qwen2VlProcessor },
   { name: 'qwen3-vl', placeholder: '<|image_pad|>', scales: qwen3Scales, Processor: Qwen2VlProcessor },
   { name: 'qwen3-vl-moe', placeholder: '<|image_pad|>', scales: qwen3Scales, Processor: Qwen2VlProcessor },
+  { name: 'qwen3.5', placeholder: '<|image_pad|>', scales: qwen3Scales, Processor: Qwen2VlProcessor },
+  { name: 'qwen3.5-moe', placeholder: '<|image_pad|>', scales: qwen3Scales, Processor: Qwen2VlProcessor },
   { name: 'smolvlm', placeholder: '<image>', scales: null, Processor: Idefics3Processor },
 ];
 
@@ -142,7 +144,10 @@ for (const model of tested.filter(({ name, kind }) => hasFiles(name, kind))) {
   });
 }
 
-it.each(['smolvlm', 'qwen3-vl'])('keeps the split graph of a model that reads images on a device: %s', async (name) => {
-  const file = { folder: await convert(name, 'safetensors'), graphFile: 'model.onnx' };
-  expect(await graphForDevice(file, { takesHalfFloats: true, cacheInPlaceOn: 'cpu' })).toBeNull();
-});
+it.each(['smolvlm', 'qwen3-vl', 'qwen3.5'])(
+  'keeps the split graph of a model that reads images on a device: %s',
+  async (name) => {
+    const file = { folder: await convert(name, 'safetensors'), graphFile: 'model.onnx' };
+    expect(await graphForDevice(file, { takesHalfFloats: true, cacheInPlaceOn: 'cpu' })).toBeNull();
+  },
+);

@@ -194,7 +194,7 @@ const projectors: Readonly<Record<string, Projector>> = {
     }),
   },
   qwen3vl_merger: {
-    architectures: ['qwen3vl', 'qwen3vlmoe'],
+    architectures: ['qwen3vl', 'qwen3vlmoe', 'qwen35', 'qwen35moe'],
     placeholder: '<|image_pad|>',
     className: 'Qwen3VLForConditionalGeneration',
     names: qwenNames,

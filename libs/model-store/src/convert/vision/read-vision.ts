@@ -45,6 +45,8 @@ const readers: Readonly<Record<string, Reader>> = {
   Qwen2_5_VLForConditionalGeneration: readQwen25,
   Qwen3VLForConditionalGeneration: readQwen3,
   Qwen3VLMoeForConditionalGeneration: readQwen3,
+  Qwen3_5ForConditionalGeneration: readQwen35,
+  Qwen3_5MoeForConditionalGeneration: readQwen35,
 };
 
 /** Returns what sees in a model by its `config.json`; null for one of another class, or without an encoder. */
@@ -240,8 +242,19 @@ function readQwen25(vision: HubConfig, outputSize: number): VisionModel {
 }
 
 function readQwen3(vision: HubConfig, outputSize: number): VisionModel {
+  return qwen3Model(vision, outputSize, [8, 16, 24]);
+}
+
+/** Qwen 3.5 and 3.6: the encoder of Qwen3-VL, whose inner layers give no features unless the file says so. */
+function readQwen35(vision: HubConfig, outputSize: number): VisionModel {
+  return qwen3Model(vision, outputSize, []);
+}
+
+function qwen3Model(vision: HubConfig, outputSize: number, defaultDeepLayers: number[]): VisionModel {
   const layers = vision.size('depth', 27);
-  const deepLayers = vision.has('deepstack_visual_indexes') ? vision.numbers('deepstack_visual_indexes') : [8, 16, 24];
+  const deepLayers = vision.has('deepstack_visual_indexes')
+    ? vision.numbers('deepstack_visual_indexes')
+    : defaultDeepLayers;
   const unknown = deepLayers.find((layer) => !Number.isInteger(layer) || layer < 0 || layer >= layers);
   if (unknown !== undefined) {
     throw invalidFile(vision.fileName, `its deepstack_visual_indexes names layer ${unknown} of ${layers}`);
