@@ -1,6 +1,6 @@
 """Writes libs/inference/src/families/vision-language/__fixtures__/checkpoints/: tiny vision-language models with random
 weights as their authors publish them (safetensors in bfloat16, the published members of config.json, the published chat
-template), and what transformers computes with them.
+template), and what transformers computes with them. Pillow 13 may resize rows before columns, which changes samples by one.
 
     python3 -m venv /tmp/reference
     /tmp/reference/bin/pip install transformers==5.23.0 torch==2.15.0 pillow==11.3.0
@@ -644,11 +644,95 @@ def tiny_llava(target):
     write_cases(folder, model, ImagesOfLlava(CLIPImageProcessorPil(**images), tokenizer), LLAVA_TEMPLATE, features)
 
 
+# As published with LLaVA 1.6 and Mistral.
+LLAVA_NEXT_TEMPLATE = (
+    "{% for message in messages %}{% if message['role'] == 'system' %}{{ '<<SYS>>\n' + message['content'][0]['text'] + '\n<</SYS>>\n\n' }}"
+    "{% elif message['role'] == 'user' %}{{ '[INST] ' }}{# Render all images first #}"
+    "{% for content in message['content'] | selectattr('type', 'equalto', 'image') %}{{ '<image>\n' }}{% endfor %}{# Render all text next #}"
+    "{% for content in message['content'] | selectattr('type', 'equalto', 'text') %}{{ content['text'] + ' [/INST]' }}{% endfor %}"
+    "{% elif message['role'] == 'assistant' %}{{ ' ' + message['content'][0]['text'] + '</s> ' }}"
+    "{% else %}{{ raise_exception('Only user and assistant roles are supported!') }}{% endif %}{% endfor %}"
+)
+
+
+class ImagesOfLlavaNext(ImagesOfQwen):
+    """What LlavaNextProcessor does with images and text; the number of tokens is that of the features."""
+
+    def __init__(self, image_processor, tokenizer, model):
+        super().__init__(image_processor, tokenizer)
+        self.model = model
+
+    def __call__(self, text, images, return_tensors):
+        read = self.image_processor(images, return_tensors=return_tensors) if images else {}
+        counts = []
+        if images:
+            with torch.no_grad():
+                counts = [len(each) for each in self.model.model.get_image_features(**read).pooler_output]
+        texts = text[0].split("<image>")
+        expanded = texts[0] + "".join("<image>" * count + rest for count, rest in zip(counts, texts[1:]))
+        return {**self.tokenizer([expanded], return_tensors=return_tensors), **read}
+
+
+def tiny_llava_next(target):
+    from transformers import LlavaNextConfig, LlavaNextForConditionalGeneration
+    from transformers.models.llava_next.image_processing_pil_llava_next import LlavaNextImageProcessorPil
+
+    torch.manual_seed(43)
+    tokenizer = tokenizer_of(["<|endoftext|>", "<|im_start|>", "<|im_end|>", "<image>", "<end_of_utterance>"])
+    resolutions = [[56, 112], [112, 56], [112, 112], [168, 56], [56, 168]]
+    config = {
+        "architectures": ["LlavaNextForConditionalGeneration"], "ignore_index": -100, "image_grid_pinpoints": resolutions,
+        "image_token_index": tokenizer.convert_tokens_to_ids("<image>"), "model_type": "llava_next", "projector_hidden_act": "gelu",
+        "text_config": {
+            "architectures": ["MistralForCausalLM"], "hidden_size": 32, "intermediate_size": 48, "max_position_embeddings": 512,
+            "model_type": "mistral", "num_attention_heads": 4, "num_hidden_layers": 2, "num_key_value_heads": 2, "pad_token_id": 2,
+            "rms_norm_eps": 1e-05, "rope_theta": 1000000.0, "sliding_window": None, "torch_dtype": "bfloat16",
+            "vocab_size": len(tokenizer),
+        },
+        "tie_word_embeddings": False, "torch_dtype": "bfloat16", "transformers_version": "4.39.0.dev0", "use_image_newline_parameter": True,
+        "vision_config": {
+            "hidden_size": 32, "image_size": 56, "intermediate_size": 40, "model_type": "clip_vision_model", "num_attention_heads": 2,
+            "num_hidden_layers": 3, "patch_size": 14, "projection_dim": 32, "vocab_size": 32,
+        },
+        "vision_feature_layer": -2, "vision_feature_select_strategy": "default", "vocab_size": len(tokenizer),
+    }
+    parsed = LlavaNextConfig.from_dict(json.loads(json.dumps(config)))
+    model = LlavaNextForConditionalGeneration._from_config(parsed, attn_implementation="eager", dtype=torch.float32).eval()
+    randomize(model, 0.2)
+    model.generation_config.eos_token_id = tokenizer.eos_token_id
+    model.generation_config.pad_token_id = tokenizer.pad_token_id
+    images = {
+        "crop_size": {"height": 56, "width": 56}, "image_grid_pinpoints": resolutions, "image_mean": CLIP_MEAN, "image_std": CLIP_DEVIATION,
+        "resample": 3, "rescale_factor": 0.00392156862745098, "size": {"shortest_edge": 56},
+    }
+    preprocessor = {
+        "aspect_ratio_setting": "anyres", "do_center_crop": True, "do_convert_rgb": True, "do_normalize": True, "do_rescale": True,
+        "do_resize": True, "image_processor_type": "LlavaNextImageProcessor", "processor_class": "LlavaNextProcessor", **images,
+    }
+    folder = os.path.join(target, "llava-next")
+    save(folder, model, tokenizer, llava_names, {
+        "config.json": config, "preprocessor_config.json": preprocessor, "chat_template.json": {"chat_template": LLAVA_NEXT_TEMPLATE},
+        "processor_config.json": {
+            "image_token": "<image>", "num_additional_image_tokens": 1, "patch_size": 14, "processor_class": "LlavaNextProcessor",
+            "vision_feature_select_strategy": "default",
+        },
+        "generation_config.json": {"bos_token_id": tokenizer.bos_token_id, "eos_token_id": [tokenizer.eos_token_id]},
+    })
+
+    def features(inputs):
+        with torch.no_grad():
+            return floats(torch.cat(model.model.get_image_features(inputs["pixel_values"], inputs["image_sizes"]).pooler_output))
+
+    processor = ImagesOfLlavaNext(LlavaNextImageProcessorPil(**images), tokenizer, model)
+    long = [([(230, 70)], ["Describe the image."]), ([(64, 250)], ["What is in this picture?"])]
+    write_cases(folder, model, processor, LLAVA_NEXT_TEMPLATE, features, CONVERSATIONS + long)
+
+
 def main():
     target = sys.argv[1]
     os.makedirs(target, exist_ok=True)
     for name in sys.argv[2:] or [
-        "gemma3", "idefics3", "llava", "smolvlm", "qwen2-vl", "qwen2.5-vl", "qwen3-vl", "qwen3-vl-moe",
+        "gemma3", "idefics3", "llava", "llava-next", "smolvlm", "qwen2-vl", "qwen2.5-vl", "qwen3-vl", "qwen3-vl-moe",
         "qwen3.5", "qwen3.5-moe",
     ]:
         shutil.rmtree(os.path.join(target, name), ignore_errors=True)

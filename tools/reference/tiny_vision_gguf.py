@@ -2,7 +2,7 @@
 of llama.cpp have them, a GGUF file of the decoder and one of the part that sees (mmproj). Names and values are those of
 llama.cpp's convert_hf_to_gguf.py.
 
-    /tmp/reference/bin/pip install gguf==0.18.0
+    /tmp/reference/bin/pip install gguf==0.19.0 transformers==5.23.0 torch==2.15.0
     /tmp/reference/bin/python tools/reference/tiny_vision_gguf.py libs/inference/src/families/vision-language/__fixtures__
 """
 

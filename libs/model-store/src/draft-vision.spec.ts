@@ -146,3 +146,34 @@ describe('the draft of LLaVA', () => {
     expect(manifest.family).toBe('decoder');
   });
 });
+
+describe('the draft of LLaVA 1.6', () => {
+  beforeEach(() => copyTinyVision('llava-next', folder));
+
+  it('counts the tokens of the largest resolution, and of a frame without one', async () => {
+    const { manifest } = await draftManifest(`file:${folder}`, {});
+    // A tile has 4 by 4 tokens; 8 rows of 8 end with one more.
+    expect(manifest.familyOptions).toMatchObject({ imageTokens: 16 + 8 * 9, frameTokens: 17 });
+  });
+
+  it('has the published resolutions where the file lists none', async () => {
+    await editConfig((config) => {
+      delete config['image_grid_pinpoints'];
+    });
+    const { manifest } = await draftManifest(`file:${folder}`, {});
+    expect(manifest.familyOptions).toMatchObject({ imageTokens: 16 + 48 * 49 });
+  });
+
+  it.each([
+    [
+      { image_grid_pinpoints: [[56, 100]] },
+      'its image_grid_pinpoints are not pairs of sides of 1 to 16 times its image_size, 56',
+    ],
+    [{ image_grid_pinpoints: [[56, 56 * 17]] }, 'its image_grid_pinpoints are not pairs'],
+    [{ image_grid_pinpoints: [] }, 'its image_grid_pinpoints are not pairs'],
+    [{ vision_feature_select_strategy: 'full' }, 'its vision_feature_select_strategy is full, and tiles have no place'],
+  ])('names a setting that is not computed: %j', async (settings, reason) => {
+    await editConfig((config) => Object.assign(config, settings));
+    await expect(draftManifest(`file:${folder}`, {})).rejects.toThrow(reason);
+  });
+});

@@ -26,6 +26,7 @@ export function imageTokensOf({ config, preprocessor }: Pick<ExportedModel, 'con
 } {
   if (config['model_type'] === 'gemma3') return gemmaTokens(config, preprocessor);
   if (String(config['model_type']).startsWith('qwen')) return chosenTokens;
+  if (config['model_type'] === 'llava_next') return anyResolutionTokens(config);
   return config['model_type'] === 'llava' ? cropTokens(config, preprocessor) : tileTokens(config, preprocessor);
 }
 
@@ -70,6 +71,19 @@ function cropTokens(config: Settings, preprocessor: Settings): { imageTokens: nu
   const first = strategy === undefined || strategy === 'default' ? Math.min(1, added) : 0;
   const tokens = patches('width') * patches('height') + added - first;
   return { imageTokens: tokens, frameTokens: tokens };
+}
+
+/** LLaVA 1.6: those of the whole image, and of the largest resolution with the ends of its rows; a frame has one end. */
+function anyResolutionTokens(config: Settings): { imageTokens: number; frameTokens: number } {
+  const vision = objectOf(config['vision_config']);
+  const side = numberOf(vision['image_size']) ?? defaults.cropSide;
+  const grid = Math.floor(side / (numberOf(vision['patch_size']) ?? defaults.patch));
+  // The converter checked them.
+  const resolutions = config['image_grid_pinpoints'] as number[][];
+  const tokens = resolutions.map(([height = 0, width = 0]) => {
+    return ((width / side) * grid + 1) * (height / side) * grid;
+  });
+  return { imageTokens: grid ** 2 + Math.max(...tokens), frameTokens: grid ** 2 + 1 };
 }
 
 /** A size may be a number, or an object of named sides. */

@@ -28,6 +28,20 @@ export function croppedTo({ width, data }: RgbPixels, area: PixelArea): RgbPixel
   return cropped;
 }
 
+/** Returns a black image with another one in it, its corner at `target`. */
+export function pastedInto(
+  { width, height }: Pick<RgbPixels, 'width' | 'height'>,
+  image: RgbPixels,
+  target: { left: number; top: number },
+): RgbPixels {
+  const result = emptyImage(width, height);
+  for (let row = 0; row < image.height; row++) {
+    const samples = image.data.subarray(row * image.width * 3, (row + 1) * image.width * 3);
+    result.data.set(samples, ((target.top + row) * width + target.left) * 3);
+  }
+  return result;
+}
+
 /** Returns color planes `[3, height, width]` of an area. `scale` maps each sample by its channel. */
 export function planesOf(
   { width, data }: RgbPixels,

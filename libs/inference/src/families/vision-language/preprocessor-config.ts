@@ -40,6 +40,8 @@ export interface VisionLanguageConfig {
   image_token_index?: number;
   scale_factor?: number;
   vision_feature_select_strategy?: string;
+  /** Heights and widths of an image in tiles. */
+  image_grid_pinpoints?: number[][];
   vision_config?: VisionConfig;
   text_config?: TextConfig;
 }

@@ -13,9 +13,11 @@ import { TextTokenizer } from '../../text/index.js';
 import { drawImage, floatsFrom, type KnownCase } from './__fixtures__/known-cases.js';
 import { Gemma3Processor } from './gemma3.processor.js';
 import { Idefics3Processor } from './idefics3.processor.js';
+import { LlavaNextProcessor } from './llava-next.processor.js';
 import { LlavaProcessor } from './llava.processor.js';
 import { loadPreprocessor, type VisionLanguageConfig } from './preprocessor-config.js';
 import { Qwen2VlProcessor } from './qwen2-vl.processor.js';
+import type { ProcessorFiles } from './vision-processor.js';
 import { VisionSession } from './vision-session.js';
 
 /*
@@ -46,6 +48,7 @@ const models = [
   { name: 'gemma3-pan-and-scan', ...gemma, Processor: Gemma3Processor },
   { name: 'idefics3', placeholder: '<image>', scales: null, Processor: Idefics3Processor },
   { name: 'llava', placeholder: '<image>', scales: null, Processor: LlavaProcessor },
+  { name: 'llava-next', placeholder: '<image>', scales: null, Processor: LlavaNextProcessor },
   { name: 'qwen2-vl', placeholder: '<|image_pad|>', scales: qwen2Scales, Processor: Qwen2VlProcessor },
   { name: 'qwen2.5-vl', placeholder: '<|image_pad|>', scales: qwen2Scales, Processor: Qwen2VlProcessor },
   { name: 'qwen3-vl', placeholder: '<|image_pad|>', scales: qwen3Scales, Processor: Qwen2VlProcessor },
@@ -105,6 +108,16 @@ async function optionsOf(name: string, kind: Kind): Promise<HostLoadOptions> {
   };
 }
 
+async function openFiles(directory: string): Promise<ProcessorFiles> {
+  const modelPath = join(directory, 'vision_encoder.onnx');
+  return {
+    config: JSON.parse(readFileSync(join(directory, 'config.json'), 'utf8')) as VisionLanguageConfig,
+    preprocessor: await loadPreprocessor(directory),
+    tokenizer: await TextTokenizer.load(directory),
+    session: new VisionSession(await openGraph({ modelPath, providers: ['cpu'], intraOpThreads: 1 })),
+  };
+}
+
 const kinds = ['safetensors', 'gguf'] as const;
 const tested = models.flatMap((model) => kinds.map((kind) => ({ ...model, kind })));
 
@@ -118,15 +131,7 @@ for (const model of tested.filter(({ name, kind }) => hasFiles(name, kind))) {
     it.each(cases.filter(({ pixels }) => pixels !== null))(
       'has the features of transformers, to 1e-4',
       async (known) => {
-        const directory = await convert(name, kind);
-        const modelPath = join(directory, 'vision_encoder.onnx');
-        const session = new VisionSession(await openGraph({ modelPath, providers: ['cpu'], intraOpThreads: 1 }));
-        const processor = new Processor({
-          config: JSON.parse(readFileSync(join(directory, 'config.json'), 'utf8')) as VisionLanguageConfig,
-          preprocessor: await loadPreprocessor(directory),
-          tokenizer: await TextTokenizer.load(directory),
-          session,
-        });
+        const processor = new Processor(await openFiles(await convert(name, kind)));
         const features: number[] = [];
         for (const [seed, size] of known.images.entries()) {
           const pixels = drawImage(size, seed);
@@ -151,3 +156,24 @@ it.each(['smolvlm', 'qwen3-vl', 'qwen3.5'])(
     expect(await graphForDevice(file, { takesHalfFloats: true, cacheInPlaceOn: 'cpu' })).toBeNull();
   },
 );
+
+it('reads a frame of a video with LLaVA 1.6 as the whole image without tiles', async () => {
+  const { cases } = JSON.parse(readFileSync(`${tinyVisionFolder('llava-next')}.json`, 'utf8')) as {
+    cases: CheckpointCase[];
+  };
+  const [known] = cases;
+  const [size] = known?.images ?? [];
+  if (known === undefined || size === undefined) throw new Error('there is no case with an image');
+  const expected = floatsFrom(known.pixels?.features ?? '');
+  const processor = new LlavaNextProcessor(await openFiles(await convert('llava-next', 'safetensors')));
+  const pixels = drawImage(size, 0);
+  const layout = processor.layout({ pixels, isFrame: true });
+  const features = await processor.encode(pixels, layout, () => true);
+  await processor.close();
+  expect(layout.tokens).toBe(processor.maxFrameTokens);
+  const width = features.length / layout.tokens;
+  // The image comes first, and the end of a row last.
+  const wanted = [...expected.subarray(0, (layout.tokens - 1) * width), ...expected.subarray(-width)];
+  expect(features).toHaveLength(wanted.length);
+  features.forEach((value, at) => expect(value).toBeCloseTo(wanted[at] ?? NaN, 4));
+});

@@ -15,6 +15,7 @@ import { readJsonIfPresent } from '../../text/index.js';
 import { loadTextSide } from '../decoder/decoder.family.js';
 import { Gemma3Processor } from './gemma3.processor.js';
 import { Idefics3Processor } from './idefics3.processor.js';
+import { LlavaNextProcessor } from './llava-next.processor.js';
 import { LlavaProcessor } from './llava.processor.js';
 import {
   loadPreprocessor,
@@ -33,6 +34,7 @@ const processors: Partial<Record<string, new (files: ProcessorFiles) => VisionPr
   idefics3: Idefics3Processor,
   smolvlm: Idefics3Processor,
   llava: LlavaProcessor,
+  llava_next: LlavaNextProcessor,
   qwen2_vl: Qwen2VlProcessor,
   qwen2_5_vl: Qwen2VlProcessor,
   qwen3_vl: Qwen2VlProcessor,

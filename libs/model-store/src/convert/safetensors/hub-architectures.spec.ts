@@ -92,6 +92,22 @@ describe('hubArchitectures', () => {
     expect(() => settingsOf(earlier)).toThrow('its queries grow with their position');
   });
 
+  it('read what LLaVA leaves out by the class of its decoder', () => {
+    const text = { max_position_embeddings: 32_768, num_key_value_heads: 8, sliding_window: null };
+    const settings = (type: string, more: object) => {
+      const config = {
+        architectures: ['LlavaNextForConditionalGeneration'],
+        text_config: { model_type: type, ...more },
+      };
+      const { values } = settingsOf(config);
+      const keys = ['embedding_length', 'feed_forward_length', 'attention.head_count_kv', 'context_length'];
+      return [...keys, 'attention.sliding_window'].map((key) => values.get(key));
+    };
+    expect(settings('mistral', text)).toEqual([4096, 14_336, 8, 32_768, undefined]);
+    expect(settings('mistral', {})).toEqual([4096, 14_336, 8, 131_072, 4096]);
+    expect(settings('llama', {})).toEqual([4096, 11_008, 32, 2048, undefined]);
+  });
+
   it('scale the base by the alpha of Hunyuan, whatever the length of the text', async () => {
     const config = await tinyDecoderConfig('hunyuan');
     const { values } = settingsOf(config);

@@ -22,6 +22,7 @@ import {
 } from './layer-modules.js';
 import type { RowFactors } from './scaled-tensor.js';
 import { type LayerKinds, lfm2, lfm2moe, qwen35, qwen35moe, qwen3next } from './hub-state-architectures.js';
+import { idefics3, llava, qwen2vl } from './hub-vision-architectures.js';
 
 /** How the hubs' files of an architecture map to the terms of GGUF. */
 export interface HubArchitecture {
@@ -125,37 +126,6 @@ const gemma3: HubArchitecture = {
     query_pre_attn_scalar: 256,
   },
   parameters: (config) => ({ ...softCaps(config), 'attention.scale': config.number('query_pre_attn_scalar') ** -0.5 }),
-};
-
-/** Idefics3 and SmolVLM, whose decoder is a Llama. */
-const idefics3: HubArchitecture = { architecture: 'llama', layer: plain, inner: 'text_config' };
-
-/** LLaVA 1.5. Published files leave out what is the default of the decoder's class. */
-const llava: HubArchitecture = {
-  architecture: 'llama',
-  layer: plain,
-  inner: 'text_config',
-  defaults: {
-    hidden_size: 4096,
-    intermediate_size: 11_008,
-    num_hidden_layers: 32,
-    num_attention_heads: 32,
-    max_position_embeddings: 2048,
-    tie_word_embeddings: false,
-  },
-  byInnerType: {
-    mistral: { architecture: 'llama', layer: plain, inner: 'text_config', defaults: mistralDefaults },
-    qwen2: { architecture: 'qwen2', layer: plain, inner: 'text_config', defaults: wholeContext },
-  },
-};
-
-/** Qwen2-VL and Qwen2.5-VL. Published files have the settings of the decoder beside the others. */
-const qwen2vl: HubArchitecture = {
-  architecture: 'qwen2vl',
-  layer: plain,
-  inner: 'text_config',
-  mayBeFlat: true,
-  defaults: { ...wholeContext, rms_norm_eps: 1e-5, rope_theta: 1e6 },
 };
 
 const qwen3moe: HubArchitecture = {
@@ -422,6 +392,7 @@ export const hubArchitectures: Readonly<Record<string, HubArchitecture>> = {
   Gemma4ForConditionalGeneration: { ...gemma4, inner: 'text_config' },
   Gemma4UnifiedForConditionalGeneration: { ...gemma4Unified, inner: 'text_config' },
   LlavaForConditionalGeneration: llava,
+  LlavaNextForConditionalGeneration: llava,
   Idefics3ForConditionalGeneration: idefics3,
   SmolVLMForConditionalGeneration: idefics3,
   Glm4ForCausalLM: {

@@ -25,7 +25,7 @@ const outerModules: Readonly<Record<string, string>> = { token_embd: 'embed_toke
 
 /** Tensors that all who run the model compute, of the part that sees, or of layers that guess later tokens. */
 const uncountedTensors =
-  /(?:rotary_emb\.inv_freq|\.masked_bias)$|^(?:model\.)?(?:vision_tower|vision_model|visual|multi_modal_projector|connector|audio_tower|vision_embedder|embed_vision|embed_audio|mtp)\./;
+  /(?:rotary_emb\.inv_freq|\.masked_bias|^(?:model\.)?image_newline)$|^(?:model\.)?(?:vision_tower|vision_model|visual|multi_modal_projector|connector|audio_tower|vision_embedder|embed_vision|embed_audio|mtp)\./;
 
 /** A decoder in the layout of the hubs: `config.json` and safetensors. */
 export class HubCheckpoint {

@@ -2,7 +2,8 @@ import { type StoredRows, StoredWeights, wholeTensor } from '../layers/stored-we
 import type { SafetensorsWeights } from '../safetensors/safetensors-weights.js';
 
 /** Modules of the parts that see, and of the layers between them and a decoder. */
-const visionModules = /^(?:model\.)?(?=(?:visual|vision_tower|vision_model|multi_modal_projector|connector)\.)/;
+const visionModules =
+  /^(?:model\.)?(?=(?:visual|vision_tower|vision_model|multi_modal_projector|connector)\.|image_newline$)/;
 
 /** Older libraries have one module more. */
 function nameOf(name: string): string {

@@ -33,12 +33,24 @@ const activations: Readonly<Record<string, LayerActivation>> = {
   silu: 'silu',
 };
 
+/** Heights and widths that LLaVA 1.6 has unless a file names others. */
+const defaultResolutions = [
+  [336, 672],
+  [672, 336],
+  [672, 672],
+  [1008, 336],
+  [336, 1008],
+];
+/** Tiles of a side at most. */
+const maxTiles = 16;
+
 type Reader = (vision: HubConfig, outputSize: number, whole: HubConfig) => VisionModel | null;
 
 /** Encoders by the class of the model in `architectures`. */
 const readers: Readonly<Record<string, Reader>> = {
   Gemma3ForConditionalGeneration: readGemma3,
   LlavaForConditionalGeneration: readLlava,
+  LlavaNextForConditionalGeneration: readLlavaNext,
   Idefics3ForConditionalGeneration: readIdefics3,
   SmolVLMForConditionalGeneration: readIdefics3,
   Qwen2VLForConditionalGeneration: readQwen2,
@@ -164,8 +176,49 @@ function readIdefics3(vision: HubConfig, outputSize: number, whole: HubConfig): 
   };
 }
 
-/** LLaVA 1.5: CLIP, of whose layers the last is not used. Null for another encoder. */
 function readLlava(vision: HubConfig, outputSize: number, whole: HubConfig): VisionModel | null {
+  const shape = readClip(vision, outputSize, whole);
+  return shape && llavaModel(vision, shape);
+}
+
+/** LLaVA 1.6: an image is encoded whole and as tiles, whose rows end with a learned vector. */
+function readLlavaNext(vision: HubConfig, outputSize: number, whole: HubConfig): VisionModel | null {
+  const clip = readClip(vision, outputSize, whole);
+  if (clip === null) return null;
+  if (clip.summary?.isKept) {
+    throw invalidFile(
+      'config.json',
+      'its vision_feature_select_strategy is full, and tiles have no place for the whole',
+    );
+  }
+  const { imageSide, patchSide } = clip;
+  const { sizes, ...model } = llavaModel(vision, { ...clip, lineEnd: 'image_newline' });
+  return {
+    ...model,
+    modelType: 'llava_next',
+    sizes: { ...sizes, tokensAtOnce: Math.floor(imageSide / patchSide) ** 2 },
+    members: { image_grid_pinpoints: readResolutions(whole, imageSide) },
+  };
+}
+
+/** Heights and widths of which an image gets the one that wastes least; whole tiles. */
+function readResolutions(whole: HubConfig, tileSide: number): number[][] {
+  const name = 'image_grid_pinpoints';
+  if (!whole.has(name)) return defaultResolutions;
+  const { [name]: listed } = whole.values;
+  const isTiled = (side: unknown) =>
+    typeof side === 'number' && side > 0 && side % tileSide === 0 && side <= maxTiles * tileSide;
+  const isResolution = (each: unknown): each is number[] =>
+    Array.isArray(each) && each.length === 2 && each.every(isTiled);
+  if (Array.isArray(listed) && listed.length > 0 && listed.every(isResolution)) return listed;
+  throw invalidFile(
+    'config.json',
+    `its ${name} are not pairs of sides of 1 to ${maxTiles} times its image_size, ${tileSide}`,
+  );
+}
+
+/** CLIP, of whose layers the last is not used by default. Null for another encoder. */
+function readClip(vision: HubConfig, outputSize: number, whole: HubConfig): SiglipShape | null {
   if (vision.text('model_type', 'clip_vision_model') !== 'clip_vision_model') return null;
   const layers = vision.size('num_hidden_layers', 24);
   const wanted = whole.number('vision_feature_layer', -2);
@@ -177,20 +230,16 @@ function readLlava(vision: HubConfig, outputSize: number, whole: HubConfig): Vis
   if (strategy !== 'default' && strategy !== 'full') {
     throw invalidFile('config.json', `its vision_feature_select_strategy is ${quoted(strategy)}, not default or full`);
   }
-  const sizes = {
-    hiddenSize: vision.size('hidden_size', 1024),
-    feedForwardSize: vision.size('intermediate_size', 4096),
-    heads: vision.size('num_attention_heads', 16),
-  };
-  const [imageSide, patchSide] = [vision.size('image_size', 336), vision.size('patch_size', 14)];
-  const shape: SiglipShape = {
-    ...sizes,
+  return {
     layers: computed,
     storedLayers: layers,
+    hiddenSize: vision.size('hidden_size', 1024),
+    heads: vision.size('num_attention_heads', 16),
+    feedForwardSize: vision.size('intermediate_size', 4096),
     activation: activationOf(vision, 'quick_gelu'),
     epsilon: vision.number('layer_norm_eps', 1e-5),
-    imageSide,
-    patchSide,
+    imageSide: vision.size('image_size', 336),
+    patchSide: vision.size('patch_size', 14),
     pooled: 1,
     outputSize,
     projector: {
@@ -202,12 +251,16 @@ function readLlava(vision: HubConfig, outputSize: number, whole: HubConfig): Vis
     isUnneeded: (name) => isBehind(name, computed),
     tower: 'vision_tower',
   };
+}
+
+function llavaModel(vision: HubConfig, shape: SiglipShape): VisionModel {
+  const { hiddenSize, feedForwardSize, heads, imageSide, patchSide, summary } = shape;
   return {
     modelType: 'llava',
     deepLayers: 0,
-    sizes: { ...sizes, scoredPatches: 0, patchesPerToken: 1 },
+    sizes: { hiddenSize, feedForwardSize, heads, scoredPatches: 0, patchesPerToken: 1 },
     config: { ...vision.values, image_size: imageSide, patch_size: patchSide },
-    members: { vision_feature_select_strategy: strategy },
+    members: { vision_feature_select_strategy: summary?.isKept ? 'full' : 'default' },
     isUnneeded: shape.isUnneeded,
     emit: (source, linear) => emitSiglipEncoder(shape, source, linear),
   };

@@ -32,6 +32,8 @@ export interface SiglipShape {
   projector: SiglipProjector;
   /** A learned place before the patches stands for the whole image, and all are normed first (CLIP). */
   summary?: { isKept: boolean };
+  /** Name of a vector that ends a row of tokens (LLaVA 1.6), which the graph returns behind the tokens. */
+  lineEnd?: string;
   /** True for tensors that are stored and not needed. */
   isUnneeded?: (name: string) => boolean;
   /** Modules of the encoder have this in front of their names. */
@@ -79,7 +81,7 @@ class SiglipEncoder {
     const last = (shape.storedLayers ?? shape.layers) - 1;
     parts.require(`${shape.tower}.encoder.layers.${last}.layer_norm1.weight`, [shape.hiddenSize]);
     this.project(hidden);
-    const tokens = (this.grid / shape.pooled) ** 2 + (shape.summary?.isKept ? 1 : 0);
+    const tokens = (this.grid / shape.pooled) ** 2 + (shape.summary?.isKept ? 1 : 0) + (shape.lineEnd ? 1 : 0);
     builder.output(output, 'float32', [tokens, shape.outputSize]);
     parts.refuseUnread(shape.isUnneeded);
     return builder.build();
@@ -100,7 +102,7 @@ class SiglipEncoder {
     { activation, hasBias }: Extract<SiglipProjector, { kind: 'two-layers' }>,
   ): void {
     const { builder, parts } = this;
-    const { hiddenSize, outputSize, summary } = this.shape;
+    const { hiddenSize, outputSize, summary, lineEnd } = this.shape;
     const first = builder.integers([summary && !summary.isKept ? 1 : 0]);
     const kept = builder.node('Slice', [hidden, first, builder.integers([2 ** 31 - 1]), builder.integers([1])]);
     const tokens = builder.node('Reshape', [kept, builder.integers([-1, hiddenSize])]);
@@ -111,7 +113,12 @@ class SiglipEncoder {
       hasBias,
     });
     const wide = parts.activate(parts.linear(tokens, layer(1, hiddenSize)), activation);
-    builder.node('Identity', [parts.linear(wide, layer(2, outputSize))], {}, output);
+    const projected = parts.linear(wide, layer(2, outputSize));
+    if (lineEnd === undefined) builder.node('Identity', [projected], {}, output);
+    else {
+      const end = builder.node('Reshape', [parts.vector(lineEnd, outputSize), builder.integers([1, outputSize])]);
+      builder.node('Concat', [projected, end], { axis: 0 }, output);
+    }
   }
 
   /** `[1, patches, hidden]`. */
