@@ -49,8 +49,9 @@ export interface ArchitectureCase {
   finalNorm?: string;
   /** Queries come with a gate for the output of attention. */
   hasOutputGate?: true;
-  /** Keys and values are computed from one latent per token. */
+  /** Keys and values are computed from one latent per token; with an indexer, queries too. */
   hasLatents?: true;
+  hasIndexer?: true;
 }
 
 /** Tokens that a channel of a convolution sees, as in published models. */
@@ -61,9 +62,12 @@ export const deltaHeadSize = 128;
 export const mambaSizes = { headSize: 64, stateSize: 128 } as const;
 
 /** Sizes of a latent and of what rotates, in proportion to a head as in published models. */
-export function latentSizes({ headSize }: ModelSize): { rank: number; rotated: number } {
-  return { rank: 4 * headSize, rotated: headSize / 2 };
+export function latentSizes({ headSize }: ModelSize): { rank: number; queryRank: number; rotated: number } {
+  return { rank: 4 * headSize, queryRank: 12 * headSize, rotated: headSize / 2 };
 }
+
+/** Sizes of an indexer as published, with fewer positions, so that it chooses among those of a benchmark. */
+export const indexerSizes = { heads: 64, headSize: 128, topK: 512 } as const;
 
 const queryKeyValue = ['attn_q', 'attn_k', 'attn_v'];
 const afterNorms = ['post_attention_norm', 'post_ffw_norm'];
@@ -165,7 +169,21 @@ export function stateCases({ hidden, layers, keyValueHeads }: ModelSize): Archit
 /** Models whose experts in use have together the feed-forward of the size. */
 export function expertCases(size: ModelSize): ArchitectureCase[] {
   const { feedForward, headSize } = size;
-  const { rank, rotated } = latentSizes(size);
+  const { rank, queryRank, rotated } = latentSizes(size);
+  const latents: Omit<ArchitectureCase, 'name' | 'architecture'> = {
+    hasLatents: true,
+    experts: { count: 32, used: 7, hasSelectionBias: true, shared: feedForward / 8 },
+    feedForward: feedForward / 8,
+    keys: {
+      'attention.kv_lora_rank': rank,
+      'attention.key_length_mla': headSize + rotated,
+      'attention.value_length_mla': headSize,
+      'rope.dimension_count': rotated,
+      expert_gating_func: 2,
+      expert_group_count: 8,
+      expert_group_used_count: 4,
+    },
+  };
   return [
     { name: 'mixtral, 2 of 8', architecture: 'llama', experts: { count: 8, used: 2 }, feedForward: feedForward / 2 },
     {
@@ -183,20 +201,18 @@ export function expertCases(size: ModelSize): ArchitectureCase[] {
       experts: { count: 32, used: 7, hasSelectionBias: true, shared: feedForward / 8 },
       feedForward: feedForward / 8,
     },
+    { ...latents, name: 'deepseek2, 7 of 32 and a shared one', architecture: 'deepseek2' },
     {
-      name: 'deepseek2, 7 of 32 and a shared one',
-      architecture: 'deepseek2',
-      hasLatents: true,
-      experts: { count: 32, used: 7, hasSelectionBias: true, shared: feedForward / 8 },
-      feedForward: feedForward / 8,
+      ...latents,
+      name: 'deepseek32, 7 of 32 and a shared one',
+      architecture: 'deepseek32',
+      hasIndexer: true,
       keys: {
-        'attention.kv_lora_rank': rank,
-        'attention.key_length_mla': headSize + rotated,
-        'attention.value_length_mla': headSize,
-        'rope.dimension_count': rotated,
-        expert_gating_func: 2,
-        expert_group_count: 8,
-        expert_group_used_count: 4,
+        ...latents.keys,
+        'attention.q_lora_rank': queryRank,
+        'attention.indexer.head_count': indexerSizes.heads,
+        'attention.indexer.key_length': indexerSizes.headSize,
+        'attention.indexer.top_k': indexerSizes.topK,
       },
     },
     {

@@ -14,6 +14,7 @@ import {
   type ArchitectureCase,
   convolutionTaps,
   deltaHeadSize,
+  indexerSizes,
   latentSizes,
   mambaSizes,
   type ModelSize,
@@ -133,7 +134,7 @@ function* mambaOf(hidden: number, taps: number): Generator<[string, number[]]> {
 
 function* attentionOf(model: ArchitectureCase, size: ModelSize): Generator<[string, number[]]> {
   const { hidden, headSize, heads, keyValueHeads } = size;
-  if (model.hasLatents) return yield* latentAttentionOf(size);
+  if (model.hasLatents) return yield* latentAttentionOf(model, size);
   const [query, keyValue] = [heads * headSize, keyValueHeads * headSize];
   if (model.isFused) yield ['attn_qkv.weight', [hidden, query + 2 * keyValue]];
   else {
@@ -155,15 +156,30 @@ function* attentionOf(model: ArchitectureCase, size: ModelSize): Generator<[stri
   yield ['attn_k_norm.weight', queryKeyNorm === 'head' ? [headSize] : [keyValue]];
 }
 
-function* latentAttentionOf(size: ModelSize): Generator<[string, number[]]> {
+function* latentAttentionOf({ hasIndexer }: ArchitectureCase, size: ModelSize): Generator<[string, number[]]> {
   const { hidden, headSize, heads } = size;
-  const { rank, rotated } = latentSizes(size);
-  yield ['attn_q.weight', [hidden, heads * (headSize + rotated)]];
+  const { rank, queryRank, rotated } = latentSizes(size);
+  const queries = heads * (headSize + rotated);
+  if (hasIndexer) {
+    yield ['attn_q_a.weight', [hidden, queryRank]];
+    yield ['attn_q_a_norm.weight', [queryRank]];
+    yield ['attn_q_b.weight', [queryRank, queries]];
+    yield* indexerOf(hidden, queryRank);
+  } else yield ['attn_q.weight', [hidden, queries]];
   yield ['attn_kv_a_mqa.weight', [hidden, rank + rotated]];
   yield ['attn_kv_a_norm.weight', [rank]];
   yield ['attn_k_b.weight', [headSize, rank, heads]];
   yield ['attn_v_b.weight', [rank, headSize, heads]];
   yield ['attn_output.weight', [heads * headSize, hidden]];
+}
+
+function* indexerOf(hidden: number, queryRank: number): Generator<[string, number[]]> {
+  const { heads, headSize } = indexerSizes;
+  yield ['indexer.attn_q_b.weight', [queryRank, heads * headSize]];
+  yield ['indexer.attn_k.weight', [hidden, headSize]];
+  yield ['indexer.k_norm.weight', [headSize]];
+  yield ['indexer.k_norm.bias', [headSize]];
+  yield ['indexer.proj.weight', [hidden, heads]];
 }
 
 function* feedForwardOf(model: ArchitectureCase, size: ModelSize): Generator<[string, number[]]> {

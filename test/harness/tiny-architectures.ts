@@ -48,7 +48,15 @@ export const architecturesWithStates = [
 ];
 
 /** Models that cache latents in place of keys and values. */
-export const architecturesWithLatents = ['deepseek-v2-lite', 'deepseek-v2', 'deepseek-v3', 'glm4-moe-lite'];
+export const architecturesWithLatents = [
+  'deepseek-v2-lite',
+  'deepseek-v2',
+  'deepseek-v3',
+  'deepseek-v3.2',
+  'glm4-moe-lite',
+  'glm5',
+  'glm5.2',
+];
 
 /** Models whose layers share keys and values. */
 export const architecturesWithSharedKeys = ['gemma3n', 'gemma4', 'gemma4-moe'];

@@ -71,7 +71,7 @@ describe('draftManifest of safetensors', () => {
     ...['llama', 'qwen3', 'gemma2', 'llama-awq', 'qwen2-gptq'],
     // With layers and towers that are stored and not computed.
     ...['glm4-moe', 'ernie4.5-moe', 'ministral3'],
-    ...['deepseek-v2-lite', 'deepseek-v3', 'glm4-moe-lite'],
+    ...['deepseek-v2-lite', 'deepseek-v3', 'deepseek-v3.2', 'glm4-moe-lite'],
     ...['gemma3n', 'gemma3n-sees', 'bamba', 'mamba2'],
   ])('estimates the size of %s', async (name) => {
     await filesOf(name);

@@ -28,6 +28,8 @@ function session(inputs: TensorDescription[], outputs: TensorDescription[]): Gra
 const splitInputs = [int64('input_ids'), int64('past_lens'), int64('last_index'), ...layer(0)];
 const splitOutputs = [logits('float32', ['batch', 1000]), { name: 'new_kv', type: 'float32', shape: [] }];
 
+const noCaches = { heads: 0, dimension: 0 };
+
 describe('inspectDecoderGraph', () => {
   it('recognizes the split graph with its top candidates', () => {
     const top = ['topk_values', 'topk_ids', 'lse'].map((name) => ({ name, type: 'float32', shape: ['batch', 64] }));
@@ -40,7 +42,7 @@ describe('inspectDecoderGraph', () => {
       cacheType: 'float32',
       kvHeads: 4,
       headDim: 64,
-      sizes: { whole: { heads: 4, dimension: 64 }, windowed: { heads: 0, dimension: 0 } },
+      sizes: { whole: { heads: 4, dimension: 64 }, windowed: noCaches, index: noCaches },
       vocabularySize: 1000,
       topSize: 64,
       hasLogSumExp: true,
@@ -96,8 +98,29 @@ describe('inspectDecoderGraph', () => {
     const found = inspectDecoderGraph(session(inputs, splitOutputs));
     expect(found).toMatchObject({ kind: 'split', kvHeads: 1, headDim: 576 });
     expect(found.caches.map(({ past }) => past)).toEqual([0, 1, 2].map((index) => `past_key_values.${index}.latent`));
+    expect(found).toMatchObject({ sizes: { whole: { heads: 1, dimension: 576 }, index: noCaches } });
     const incomplete = [...others, latent(0), latent(2)];
     expect(() => inspectDecoderGraph(session(incomplete, splitOutputs))).toThrow('before `past_key_values.2.latent`');
+  });
+
+  it('finds the keys of indexers behind the latents of their layers', () => {
+    const cache = (index: number, part: string, size: number) => ({
+      name: `past_key_values.${index}.${part}`,
+      type: 'float32',
+      shape: ['batch', 1, 'capacity', size],
+    });
+    const others = [int64('input_ids'), int64('past_lens'), int64('last_index')];
+    const latents = [0, 1, 2].map((index) => cache(index, 'latent', 576));
+    const inputs = [cache(2, 'index', 128), ...latents, ...others, cache(0, 'index', 128)];
+    const found = inspectDecoderGraph(session(inputs, splitOutputs));
+    const names = ['0.latent', '0.index', '1.latent', '2.latent', '2.index'];
+    expect(found.caches.map(({ past, isIndex }) => [past, isIndex])).toEqual(
+      names.map((name) => [`past_key_values.${name}`, name.endsWith('index') || undefined]),
+    );
+    const sizes = { whole: { heads: 1, dimension: 576 }, windowed: noCaches, index: { heads: 1, dimension: 128 } };
+    expect(found).toMatchObject({ kind: 'split', kvHeads: 1, headDim: 576, sizes });
+    const alone = [...latents, ...others, cache(3, 'index', 128)];
+    expect(() => inspectDecoderGraph(session(alone, splitOutputs))).toThrow('before `past_key_values.3.index`');
   });
 
   it('finds that a graph takes the adapter of each row', () => {

@@ -16,7 +16,12 @@ export interface CacheNames {
   present: string | null;
   /** Tokens that the layer sees, the newest included; absent: the whole context. */
   window?: number;
+  /** Keys of an indexer, by which the layer chooses the positions that it attends to. */
+  isIndex?: true;
 }
+
+/** Caches of one kind have the same sizes. */
+export type CacheKind = 'whole' | 'windowed' | 'index';
 
 /** Numbers of heads and of their values in layers of one kind. */
 export interface CacheSizes {
@@ -36,8 +41,8 @@ export type IntegerType = 'int64' | 'int32';
 
 interface DecoderGraphBase {
   /**
-   * Keys and values of all layers: layer 0 key, layer 0 value, layer 1 key, … Of a layer with latents it is one. Empty if
-   * all layers of a split graph keep states.
+   * Keys and values of all layers: layer 0 key, layer 0 value, layer 1 key, … Of a layer with latents it is one, and the
+   * keys of its indexer. Empty if all layers of a split graph keep states.
    */
   caches: CacheNames[];
   cacheType: 'float32' | 'float16';
@@ -52,8 +57,11 @@ interface DecoderGraphBase {
  */
 export interface SplitGraph extends DecoderGraphBase {
   kind: 'split';
-  /** Sizes of the layers that see the whole context, and of those with a window. New positions have those of the graph. */
-  sizes: { whole: CacheSizes; windowed: CacheSizes };
+  /**
+   * Sizes of the layers that see the whole context, of those with a window, and of indexers. New positions have those of
+   * the graph.
+   */
+  sizes: Record<CacheKind, CacheSizes>;
   /** Number of top logits selected by the graph; 0 without this output. */
   topSize: number;
   hasLogSumExp: boolean;
@@ -127,7 +135,10 @@ const statePattern = /^past_states\.(\d+\.\w+)$/;
 /** Name of the dimension of positions in the past of a layer with a window. */
 const windowPattern = /^window_(\d+)$/;
 
-const pastPattern = /^(?:past_key_values|past)\.(\d+)\.(key|value|latent)$/;
+const pastPattern = /^(?:past_key_values|past)\.(\d+)\.(key|value|latent|index)$/;
+
+/** Caches of a layer, in their order. */
+const layerCaches = [['key', 'value'], ['latent'], ['latent', 'index']];
 
 /**
  * Determines from names, types and shapes how a decoder keeps its cache. Throws `INVALID_MODEL` naming what does not
@@ -171,16 +182,19 @@ function splitGraph(
   const picksLogits = inputs.has('logit_places');
   if (!picksLogits && !inputs.has('last_index')) throw unfit('its split cache comes without the input `last_index`');
   if (base.cacheType !== 'float32') throw unfit('its split cache is not float32');
-  const caches = pasts.map((past) => ({ past: past.name, present: null, ...(takesStarts && windowOf(past)) }));
-  const sizesWhere = (hasWindow: boolean): CacheSizes => {
-    const ofKind = pasts.filter((_, index) => (caches[index]?.window !== undefined) === hasWindow);
+  const caches = pasts.map((past): CacheNames => {
+    const isIndex = past.name.endsWith('.index') && { isIndex: true as const };
+    return { past: past.name, present: null, ...(takesStarts && windowOf(past)), ...isIndex };
+  });
+  const sizesOfKind = (kind: CacheKind): CacheSizes => {
+    const ofKind = pasts.filter((_, index) => cacheKind(caches[index]) === kind);
     return sizesOf(ofKind, base);
   };
   return {
     ...base,
     kind: 'split',
     ...freshSizes(outputs.get('new_kv'), base),
-    sizes: { whole: sizesWhere(false), windowed: sizesWhere(true) },
+    sizes: { whole: sizesOfKind('whole'), windowed: sizesOfKind('windowed'), index: sizesOfKind('index') },
     caches,
     ...splitOutputs(inputs, outputs),
     picksLogits,
@@ -189,6 +203,11 @@ function splitGraph(
     takesPositions: inputs.has('rotary_positions'),
     seesWholeImages: inputs.has('media_groups'),
   };
+}
+
+export function cacheKind(cache: CacheNames | undefined): CacheKind {
+  if (cache?.isIndex) return 'index';
+  return cache?.window === undefined ? 'whole' : 'windowed';
 }
 
 /** Sizes of new positions. */
@@ -265,17 +284,21 @@ function presentsOf(pasts: TensorDescription[], outputs: Descriptions): CacheNam
 }
 
 function pastInputs(inputs: readonly TensorDescription[]): TensorDescription[] {
-  const pasts = inputs.filter(({ name }) => pastPattern.test(name));
-  const perLayer = pasts.every(({ name }) => name.endsWith('.latent')) ? 1 : 2;
-  const order = (name: string): number => {
-    const [, layer, part] = pastPattern.exec(name) ?? [];
-    return Number(layer) * perLayer + (part === 'value' ? 1 : 0);
-  };
-  pasts.sort((left, right) => order(left.name) - order(right.name));
-  pasts.forEach(({ name }, index) => {
-    if (order(name) !== index) throw unfit(`the cache inputs before \`${name}\` are not complete`);
+  const layers = new Map<number, Map<string, TensorDescription>>();
+  for (const input of inputs) {
+    const [, layer, part] = pastPattern.exec(input.name) ?? [];
+    if (part === undefined) continue;
+    layers.set(Number(layer), (layers.get(Number(layer)) ?? new Map()).set(part, input));
+  }
+  const ordered = [...layers].toSorted(([left], [right]) => left - right);
+  return ordered.flatMap(([layer, caches], index) => {
+    const parts = layerCaches.find((names) => names.length === caches.size && names.every((name) => caches.has(name)));
+    const [first] = caches.values();
+    if (layer !== index || parts === undefined) {
+      throw unfit(`the cache inputs before \`${first?.name}\` are not complete`);
+    }
+    return parts.flatMap((part) => caches.get(part) ?? []);
   });
-  return pasts;
 }
 
 function stateInputs(inputs: Descriptions, outputs: Descriptions): StateNames[] {

@@ -1,4 +1,4 @@
-import type { SplitGraph } from '../runtime/decoder-graph.js';
+import { cacheKind, type CacheKind, type SplitGraph } from '../runtime/decoder-graph.js';
 import type { GraphSession, GraphTensor } from '../runtime/graph-session.js';
 import { CacheBlock, capacityFor } from './cache-block.js';
 import type { Span } from './window-positions.js';
@@ -11,21 +11,27 @@ export interface FreshPositions {
 }
 
 /**
- * Keys and values of some rows in two blocks: of the layers that see the whole context, and of those with a window,
- * whose rows begin at their `start`. Either block may have no layer.
+ * Keys and values of some rows in blocks: of the layers that see the whole context, with the keys of their indexers, and
+ * of those with a window, whose rows begin at their `start`. Any block may have no layer.
  */
 export class LayeredCache {
   readonly whole: CacheBlock;
   readonly windowed: CacheBlock;
+  /** Its rows are as long as those of `whole`. */
+  private readonly index: CacheBlock;
 
-  constructor(session: GraphSession, { caches, kvHeads, headDim, sizes }: SplitGraph) {
+  constructor(
+    session: GraphSession,
+    { caches, kvHeads, headDim, sizes }: Pick<SplitGraph, 'caches' | 'kvHeads' | 'headDim' | 'sizes'>,
+  ) {
     const fresh = { heads: kvHeads, dimension: headDim };
-    const block = (hasWindow: boolean) => {
-      const indexes = [...caches.keys()].filter((index) => (caches[index]?.window !== undefined) === hasWindow);
-      return new CacheBlock(session, { caches: indexes, ...sizes[hasWindow ? 'windowed' : 'whole'], fresh });
+    const block = (kind: CacheKind) => {
+      const ofKind = [...caches.keys()].filter((index) => cacheKind(caches[index]) === kind);
+      return new CacheBlock(session, { caches: ofKind, ...sizes[kind], fresh });
     };
-    this.whole = block(false);
-    this.windowed = block(true);
+    this.whole = block('whole');
+    this.windowed = block('windowed');
+    this.index = block('index');
   }
 
   get rows(): number {
@@ -34,17 +40,27 @@ export class LayeredCache {
 
   /** Changes rows and capacities to exactly what is given; `spans` are those of the rows to preserve, from row 0 on. */
   resize(rows: number, capacity: { whole: number; windowed: number }, spans: readonly Span[]): void {
-    this.whole.resize({ rows, capacity: capacity.whole, lengths: spans.map(({ length }) => length) });
+    const lengths = spans.map(({ length }) => length);
+    const before = { rows: this.whole.rows, capacity: this.whole.capacity, lengths };
+    this.whole.resize({ rows, capacity: capacity.whole, lengths });
+    try {
+      this.index.resize({ rows, capacity: capacity.whole, lengths });
+    } catch (error) {
+      // The graph takes both with the same number of positions.
+      this.whole.resize(before);
+      throw error;
+    }
     this.windowed.resize({ rows, capacity: capacity.windowed, lengths: spans.map(heldInWindow) });
   }
 
   /** Gives all memory back. */
   free(): void {
     this.whole.free();
+    this.index.free();
     this.windowed.free();
   }
 
-  /** Sizes both blocks for `rows` rows and the longest of the `needed` positions. */
+  /** Sizes all blocks for `rows` rows and the longest of the `needed` positions. */
   fit(rows: number, needed: readonly Span[], spans: readonly Span[]): void {
     const capacity = {
       whole: fittingCapacity(this.whole, Math.max(0, ...needed.map(({ length }) => length))),
@@ -56,7 +72,7 @@ export class LayeredCache {
   /** Inputs for rows `first` to `first + count`, in the order of the graph's caches. */
   tensors(first: number, count: number): GraphTensor[] {
     const inputs: GraphTensor[] = [];
-    for (const block of [this.whole, this.windowed]) {
+    for (const block of [this.whole, this.index, this.windowed]) {
       block.tensors(first, count).forEach((tensor, index) => (inputs[block.shape.caches[index] ?? -1] = tensor));
     }
     return inputs;
@@ -68,14 +84,20 @@ export class LayeredCache {
     place: { batchIndex: number; step?: number; row: number; count: number },
     span: Span,
   ): void {
-    this.whole.write(fresh, { ...place, position: span.length });
+    for (const block of [this.whole, this.index]) block.write(fresh, { ...place, position: span.length });
     this.windowed.write(fresh, { ...place, position: heldInWindow(span) });
   }
 
   /** Copies all positions of a row, also to another cache. */
   copyRow(row: number, target: { cache: LayeredCache; row: number }, span: Span): void {
-    this.whole.copyRow(row, { block: target.cache.whole, row: target.row }, span.length);
+    this.copyWhole(row, target, span.length);
     this.windowed.copyRow(row, { block: target.cache.windowed, row: target.row }, heldInWindow(span));
+  }
+
+  /** Copies the first positions of a row of the layers without a window. */
+  copyWhole(row: number, { cache, row: to }: { cache: LayeredCache; row: number }, length: number): void {
+    this.whole.copyRow(row, { block: cache.whole, row: to }, length);
+    this.index.copyRow(row, { block: cache.index, row: to }, length);
   }
 
   /** Drops the positions before `start` in layers with a window. */
@@ -87,7 +109,7 @@ export class LayeredCache {
 
   /** Zeroes unused positions: masked positions are still multiplied, and NaN times zero is not zero. */
   scrub(spans: readonly Span[]): void {
-    this.whole.scrub(spans.map(({ length }) => length));
+    for (const block of [this.whole, this.index]) block.scrub(spans.map(({ length }) => length));
     this.windowed.scrub(spans.map(heldInWindow));
   }
 }

@@ -91,7 +91,7 @@ export class SplitDecoder implements Decoder {
     const start = this.window === null ? 0 : windowStart(length, this.window.size, this.window);
     const cache = this.newCache();
     cache.resize(1, { whole: capacityFor(length), windowed: capacityFor(length - start) }, []);
-    source.cache.whole.copyRow(source.index, { block: cache.whole, row: 0 }, length);
+    source.cache.copyWhole(source.index, { cache, row: 0 }, length);
     source.copyWindow({ start, length }, cache.windowed);
     const state = source.stateAt(length);
     if (this.hasStates && state === null) throw new RangeError('The row has no state at this position.');

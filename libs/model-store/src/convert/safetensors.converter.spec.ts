@@ -530,6 +530,22 @@ describe('a checkpoint that cannot be converted', () => {
         ['deepseek-v2', { scoring_func: 'sigmoid' }, 'its scoring_func is sigmoid, which is not computed here'],
         ['deepseek-v2', { topk_method: 'noaux_tc' }, 'its topk_method is noaux_tc, which is not computed here'],
         ['glm4-moe-lite', { partial_rotary_factor: 0.5 }, 'its partial_rotary_factor is 0.5, which is not computed'],
+        ['deepseek-v3.2', { index_topk: null }, 'its index_topk is missing, not a number'],
+        ['deepseek-v3.2', { index_n_heads: 4 }, 'self_attn.indexer.wq_b.weight is 24 × 64, not 24 × 32'],
+        [
+          'deepseek-v3.2',
+          { indexer_rope_interleave: true },
+          'its indexer_rope_interleave is true, which is not computed',
+        ],
+        ['glm5', { indexer_rope_interleave: false }, 'its indexer_rope_interleave is false, which is not computed'],
+        ['glm5', { indexer_types: ['full', 'full'] }, 'it lists the indexers of 2 layers, not 3'],
+        ['glm5', { index_topk_pattern: 'FFX' }, 'it has a layer of the type X; full, shared are converted'],
+        ['glm5', { index_topk_pattern: 'FSF' }, 'nothing here computes with: model.layers.1.self_attn.indexer.'],
+        [
+          'glm5.2',
+          { indexer_types: null, index_topk_pattern: 'FFFF' },
+          'it has no tensor model.layers.2.self_attn.indexer.',
+        ],
         [
           'glm4-moe-lite',
           { mlp_layer_types: ['dense', 'sparse', 'dense'] },

@@ -108,6 +108,17 @@ describe('what the memory of a decoder depends on', () => {
     expect(found).toMatchObject({ cacheBytesPerToken, heads: 4, stateBytes: 0, windowCache: null });
   });
 
+  // Latents of 20 values in every layer, and keys of 8 in those with an indexer, which has more heads than attention.
+  it.each([
+    ['deepseek-v3.2', 3 * (20 + 8)],
+    ['glm5.2', 5 * 20 + 2 * 8],
+  ])('counts the keys of indexers beside latents: %s', async (name, values) => {
+    const { promised, found } = await bothSizes(await readFile(new URL(`${name}.gguf`, architectures)));
+    const expected = { cacheBytesPerToken: values * 4, heads: 8, stateBytes: 0, windowCache: null };
+    expect(promised).toMatchObject(expected);
+    expect(found).toMatchObject(expected);
+  });
+
   it('counts the matrices of heads in float32, whatever the precision of the file', async () => {
     const wide = widerLatents(await readFile(new URL('deepseek-v3.gguf', architectures)));
     const sizesIn = (type: string) => {

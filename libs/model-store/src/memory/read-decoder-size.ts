@@ -44,7 +44,7 @@ async function readVisionSize(folder: string, options: Record<string, unknown>):
 }
 
 const statePattern = /^past_states\./;
-const pastPattern = /^past(?:_key_values)?\.\d+\.(?:key|value|latent)$/;
+const pastPattern = /^past(?:_key_values)?\.\d+\.(?:key|value|latent|index)$/;
 
 function sizeOf({ inputs, outputs, initializers }: StoredModel, nodes: readonly GraphNode[]): DecoderSize | null {
   // Other layouts keep two or more caches of a row, as long as V8 does not collect them.

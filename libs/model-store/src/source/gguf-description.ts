@@ -4,10 +4,9 @@ import { checkChatTemplate } from '../convert/chat-template.js';
 import { defaultBlockSize } from '../convert/conversion-options.js';
 import {
   attendingLayers,
+  cacheTensors,
   cachingLayers,
   type DecoderShape,
-  headSizeOf,
-  keyValueHeadsOf,
   layerTableRows,
   stateTensors,
 } from '../convert/decoder/decoder-shape.js';
@@ -131,9 +130,8 @@ export function sizesOf(shape: DecoderShape, parameters: number) {
   const window = shape.attention?.window;
   const caching = cachingLayers(shape);
   const bytesOf = (layers: number[]) => {
-    const values = layers.map((layer) => keyValueHeadsOf(shape, layer) * headSizeOf(shape, layer));
-    const tensorsPerLayer = shape.latent ? 1 : 2;
-    return tensorsPerLayer * Float32Array.BYTES_PER_ELEMENT * values.reduce((sum, count) => sum + count, 0);
+    const tensors = layers.flatMap((layer) => cacheTensors(shape, layer));
+    return Float32Array.BYTES_PER_ELEMENT * tensors.reduce((sum, { heads, size }) => sum + heads * size, 0);
   };
   const vocabularyValues = shape.hiddenSize * shape.vocabularySize;
   return {
@@ -147,7 +145,7 @@ export function sizesOf(shape: DecoderShape, parameters: number) {
     windowCache: window
       ? { size: window.size, bytesPerToken: bytesOf(caching.filter((layer) => window.layers[layer])) }
       : null,
-    heads: shape.heads,
+    heads: Math.max(shape.heads, shape.latent?.indexer?.heads ?? 0),
     hiddenSize: shape.hiddenSize,
     innerSize: shape.feedForward.size,
     vocabularySize: shape.vocabularySize,
@@ -226,9 +224,9 @@ function storedFormats(header: GgufHeader, shape: DecoderShape): ConvertedFormat
   const head = header.tensors.get('output.weight') ?? table;
   if (!table || !head) throw new Error('The file has no embeddings.');
   const layers = layerMatrices(header).map((tensor) => {
-    // The graph multiplies each head by its own part of these, in floats.
-    const isPerHead = shape.latent !== undefined && /\.attn_(?:kv|k|v)_b\.weight$/.test(tensor.name);
-    const format: LinearFormat = isPerHead ? { kind: 'float32' } : storedFormat(tensor.type, defaultBlockSize);
+    // The graph multiplies each head by its own part of the first ones, and scores with the last.
+    const isFloat = shape.latent !== undefined && /\.(?:attn_(?:kv|k|v)_b|indexer\.proj)\.weight$/.test(tensor.name);
+    const format: LinearFormat = isFloat ? { kind: 'float32' } : storedFormat(tensor.type, defaultBlockSize);
     return { format, values: valuesOf(tensor) };
   });
   const formats = {

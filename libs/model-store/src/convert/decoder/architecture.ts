@@ -109,6 +109,8 @@ export interface Architecture {
   outputGate?: true;
   /** Layers cache one latent per token, of which keys and values are linear functions. */
   latentAttention?: true;
+  /** Tokens attend to the positions that an indexer chooses, whose heads have rotary pairs in this order. */
+  indexer?: RotaryPairs;
   /** Name of the norm before the output layer, if it is not `output_norm`. */
   finalNorm?: string;
   /** Names of tensors that other architectures use for something else. */

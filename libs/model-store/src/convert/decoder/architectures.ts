@@ -9,6 +9,19 @@ const qwen3vl: Architecture = {
   rotaryAxes: 'interleaved',
 };
 
+const deepseek2: Architecture = {
+  models: 'DeepSeek V2, V2-Lite, V3, V3.1 and R1, GLM 4.7 Flash',
+  modelType: 'deepseek_v3',
+  className: 'DeepseekV3ForCausalLM',
+  rotaryPairs: 'adjacent',
+  latentAttention: true,
+  plainYarn: true,
+  experts: 'required',
+  sharedExpert: 'plain',
+  selectionBias: 'stored',
+  plainExpertWeights: true,
+};
+
 const nemotronH: Architecture = {
   models: 'Nemotron-H, Nemotron Nano 2',
   modelType: 'nemotron_h',
@@ -268,17 +281,21 @@ export const architectures: Readonly<Record<string, Architecture>> = {
     exactYarn: true,
     tensorNames: { feed_forward_norm: 'post_attention_norm' },
   },
-  deepseek2: {
-    models: 'DeepSeek V2, V2-Lite, V3, V3.1 and R1, GLM 4.7 Flash',
-    modelType: 'deepseek_v3',
-    className: 'DeepseekV3ForCausalLM',
-    rotaryPairs: 'adjacent',
-    latentAttention: true,
-    plainYarn: true,
-    experts: 'required',
-    sharedExpert: 'plain',
-    selectionBias: 'stored',
-    plainExpertWeights: true,
+  deepseek2,
+  deepseek32: {
+    ...deepseek2,
+    models: 'DeepSeek V3.2',
+    modelType: 'deepseek_v32',
+    className: 'DeepseekV32ForCausalLM',
+    indexer: 'halves',
+  },
+  'glm-dsa': {
+    ...deepseek2,
+    models: 'GLM 5, 5.1, 5.2 and 5.3',
+    modelType: 'glm_moe_dsa',
+    className: 'GlmMoeDsaForCausalLM',
+    indexer: 'adjacent',
+    sigmoidRouter: true,
   },
   nemotron_h: nemotronH,
   nemotron_h_moe: { ...nemotronH, models: 'Nemotron 3 (Nano 30B-A3B, Super 120B-A12B)' },

@@ -18,6 +18,7 @@ import {
   vectorContent,
   widestFormat,
 } from './linear-layer.js';
+import type { IndexProjections } from './indexer.js';
 import { LayerInputs } from './layer-inputs.js';
 import { LatentLayers } from './latent-attention.js';
 import { AxisRotation, MediaInputs } from './media-inputs.js';
@@ -48,6 +49,8 @@ export interface Projections {
   key: ValueName | null;
   /** Null: the keys, as they are cached. */
   value: ValueName | null;
+  /** What a layer chooses the positions by that it attends to; absent: it has no indexer. */
+  index?: IndexProjections;
 }
 
 /** Attention over the cache, which differs between the layouts. Returns `[batch, sequence, heads * headSize]`. */
@@ -305,7 +308,7 @@ export class DecoderBody {
 
   private attentionBlock(layer: number, input: ValueName, attention: Attention): ValueName {
     if (this.latents) {
-      return this.latents.emit(layer, input, (query, key) => attention(layer, { query, key, value: null }));
+      return this.latents.emit(layer, input, (projections) => attention(layer, { ...projections, value: null }));
     }
     const { hiddenSize, heads, bias, attention: settings, sharedKeyValues, keysAsValues } = this.options.shape;
     const keyValueHeads = keyValueHeadsOf(this.options.shape, layer);

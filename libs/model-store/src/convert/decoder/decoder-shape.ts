@@ -152,6 +152,24 @@ export interface LatentShape {
   epsilon: number;
   /** The source has the matrices of keys and values of a head in one tensor. */
   joined: boolean;
+  /** Tokens attend to the positions that it chooses; absent: to all before them. */
+  indexer?: IndexerShape;
+}
+
+/**
+ * The indexer of sparse attention (DeepSeek V3.2): small heads score all positions, and a token attends to those with the
+ * highest scores only. All heads share one key, which is cached.
+ */
+export interface IndexerShape {
+  heads: number;
+  /** Values of a head, of which the first `rotary.dimensions` rotate. */
+  size: number;
+  /** Positions that a token attends to. */
+  topK: number;
+  /** The two values of a rotary pair are side by side. */
+  interleaved: boolean;
+  /** Layers without an indexer, which attend to what the last layer before them with one has chosen. */
+  reuses: readonly boolean[];
 }
 
 /** A layer that keeps a state of one size, however many tokens it has read, instead of keys and values. */
@@ -260,6 +278,22 @@ export function attendingLayers({ layers, mixers }: Pick<DecoderShape, 'layers' 
 /** Returns the layers that have keys and values of their own. */
 export function cachingLayers(shape: Pick<DecoderShape, 'layers' | 'mixers' | 'sharedKeyValues'>): number[] {
   return attendingLayers(shape).filter((layer) => (shape.sharedKeyValues?.[layer] ?? null) === null);
+}
+
+/** A tensor of a layer's cache, `[batch, heads, positions, size]`. */
+export interface CacheTensor {
+  part: 'key' | 'value' | 'latent' | 'index';
+  heads: number;
+  size: number;
+}
+
+/** Returns the tensors of the cache of a layer that has keys and values of its own. */
+export function cacheTensors(shape: DecoderShape, layer: number): CacheTensor[] {
+  const sizes = { heads: keyValueHeadsOf(shape, layer), size: headSizeOf(shape, layer) };
+  if (!shape.latent) return (['key', 'value'] as const).map((part) => ({ part, ...sizes }));
+  const { indexer } = shape.latent;
+  const latent: CacheTensor = { part: 'latent', ...sizes };
+  return indexer && !indexer.reuses[layer] ? [latent, { part: 'index', heads: 1, size: indexer.size }] : [latent];
 }
 
 /** Returns the size of the heads of a layer. */
@@ -380,6 +414,10 @@ export const layerParts = [
   'latent_key_value',
   'latent_key',
   'latent_value',
+  'index_query',
+  'index_key',
+  'index_key_norm',
+  'index_weights',
   'convolution_in',
   'convolution',
   'convolution_out',

@@ -1,5 +1,6 @@
 import { bytesOf, type ValueName } from '../../onnx/index.js';
 import { type LatentShape, type LayerPart, weightNames } from './decoder-shape.js';
+import { emitIndex, type IndexProjections } from './indexer.js';
 import type { MixerBody } from './mixer-body.js';
 import type { WeightSource } from './weight-source.js';
 
@@ -7,7 +8,7 @@ import type { WeightSource } from './weight-source.js';
  * Attends with queries `[batch, sequence, heads * headSize]` to one head whose keys are its values too. Returns
  * `[batch, sequence, heads * headSize]`.
  */
-export type AttendLatents = (query: ValueName, key: ValueName) => ValueName;
+export type AttendLatents = (projections: { query: ValueName; key: ValueName; index?: IndexProjections }) => ValueName;
 
 /**
  * Adds multi-head latent attention in its absorbed form: the matrix of a head's keys is applied to its queries, and that of
@@ -25,18 +26,26 @@ export class LatentLayers {
   /** Adds the layer for the input `[batch, sequence, hidden]`, with its output layer. */
   emit(layer: number, input: ValueName, attend: AttendLatents): ValueName {
     const { heads, hiddenSize } = this.body.options.shape;
-    const context = attend(this.emitQuery(layer, input), this.emitKey(layer, input));
+    const narrow = this.emitNarrowQuery(layer, input);
+    const { indexer } = this.latent;
+    const context = attend({
+      query: this.emitQuery(layer, narrow),
+      key: this.emitKey(layer, input),
+      ...(indexer && !indexer.reuses[layer] && { index: emitIndex(this.body, layer, indexer, { input, narrow }) }),
+    });
     const width = heads * this.latent.valueSize;
     const output = { name: weightNames.layer(layer, 'attention_output'), inputs: width, outputs: hiddenSize };
     return this.body.linear(this.emitValues(layer, context), output, false);
   }
 
-  private emitQuery(layer: number, input: ValueName): ValueName {
+  private emitQuery(layer: number, narrow: ValueName): ValueName {
     const { builder } = this.body;
-    const { heads, headSize, rotary } = this.body.options.shape;
-    const { plainSize, rank } = this.latent;
+    const { heads, headSize, hiddenSize, rotary } = this.body.options.shape;
+    const { plainSize, queryRank, rank } = this.latent;
+    const name = weightNames.layer(layer, 'latent_query');
+    const outputs = heads * (plainSize + rotary.dimensions);
     const perHead = builder.node('Reshape', [
-      this.emitProjectedQuery(layer, input),
+      this.body.linear(narrow, { name, inputs: queryRank ?? hiddenSize, outputs }, false),
       builder.integers([-1, heads, plainSize + rotary.dimensions]),
     ]);
     const [plain, rotated] = this.split(perHead, [plainSize, rotary.dimensions]);
@@ -47,16 +56,14 @@ export class LatentLayers {
     return builder.node('Reshape', [joined, this.outerShape(heads * headSize)]);
   }
 
-  private emitProjectedQuery(layer: number, input: ValueName): ValueName {
+  /** Returns what queries are computed from: their latent, or the input. */
+  private emitNarrowQuery(layer: number, input: ValueName): ValueName {
     const { body } = this;
-    const { heads, hiddenSize, rotary } = body.options.shape;
-    const { plainSize, queryRank } = this.latent;
-    const outputs = heads * (plainSize + rotary.dimensions);
-    const name = weightNames.layer(layer, 'latent_query');
-    if (queryRank === null) return body.linear(input, { name, inputs: hiddenSize, outputs }, false);
-    const narrow = { name: weightNames.layer(layer, 'latent_query_in'), inputs: hiddenSize, outputs: queryRank };
-    const normed = this.normed(body.linear(input, narrow, false), layer, 'latent_query_norm', queryRank);
-    return body.linear(normed, { name, inputs: queryRank, outputs }, false);
+    const { queryRank } = this.latent;
+    if (queryRank === null) return input;
+    const name = weightNames.layer(layer, 'latent_query_in');
+    const narrow = { name, inputs: body.options.shape.hiddenSize, outputs: queryRank };
+    return this.normed(body.linear(input, narrow, false), layer, 'latent_query_norm', queryRank);
   }
 
   private emitKey(layer: number, input: ValueName): ValueName {

@@ -1,5 +1,6 @@
 import { invalidFile } from '../invalid-file.js';
-import type { LatentShape } from './decoder-shape.js';
+import type { Architecture } from './architecture.js';
+import type { IndexerShape, LatentShape } from './decoder-shape.js';
 import type { DecoderSource } from './decoder-source.js';
 
 /**
@@ -22,6 +23,37 @@ export function readLatent({ parameters, tensors, fileName }: DecoderSource): La
     epsilon: parameters.number('attention.latent_norm_epsilon', parameters.number('attention.layer_norm_rms_epsilon')),
     joined: !tensors.has('blk.0.attn_k_b.weight'),
   };
+}
+
+/**
+ * Reads the indexer of sparse attention. Undefined for a model without one, and for a context in which it chooses every
+ * position.
+ */
+export function readIndexer(
+  { parameters, tensors, fileName }: DecoderSource,
+  { indexer: pairs }: Architecture,
+  { layers, contextLength }: { layers: number; contextLength: number },
+): IndexerShape | undefined {
+  if (pairs === undefined) return undefined;
+  const topK = parameters.size('attention.indexer.top_k');
+  const [heads, size] = [
+    parameters.size('attention.indexer.head_count'),
+    parameters.size('attention.indexer.key_length'),
+  ];
+  const rotated = parameters.size('rope.dimension_count');
+  if (size < rotated) {
+    throw invalidFile(fileName, `its indexer has heads of ${size} values, of which ${rotated} rotate`);
+  }
+  if (!tensors.has('blk.0.attn_q_a.weight')) throw invalidFile(fileName, 'its indexer reads latents that it has not');
+  // The first files of GLM 5.2 do not say which layers have none.
+  const listed = parameters.optionalFlags('attention.indexer.types') ?? [];
+  const reuses = Array.from(
+    { length: layers },
+    (_, layer) => !(listed[layer] ?? tensors.has(`blk.${layer}.indexer.attn_k.weight`)),
+  );
+  if (reuses[0]) throw invalidFile(fileName, 'its first layer has no indexer');
+  if (topK >= contextLength) return undefined;
+  return { heads, size, topK, interleaved: pairs === 'adjacent', reuses };
 }
 
 /** Scores are divided by the root of a head's size. YaRN makes them steeper by a factor that its files give. */

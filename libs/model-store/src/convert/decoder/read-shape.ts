@@ -7,10 +7,11 @@ import {
   type DecoderShape,
   type ExpertShape,
   type FeedForwardShape,
+  type LatentShape,
   type RotaryShape,
 } from './decoder-shape.js';
 import type { DecoderSource } from './decoder-source.js';
-import { latentScale, readLatent } from './read-latent.js';
+import { latentScale, readIndexer, readLatent } from './read-latent.js';
 import { mostKeyValueHeads, readHeads } from './read-heads.js';
 import { countLayers, readMixers } from './read-mixers.js';
 import { readMedia } from './read-media.js';
@@ -42,7 +43,7 @@ export function readDecoderShape(
   // Other queries and keys get their pairs in halves where the weights are read.
   if (latent && (source.rotaryPairs ?? architecture.rotaryPairs) === 'adjacent') rotary.interleaved = true;
   const attention = readAttention(source, architecture, { ...sizes, rotary });
-  if (purpose !== 'text') refuseTextOnly(source, architecture, { mixers, attention });
+  if (purpose !== 'text') refuseTextOnly(source, architecture, { mixers, attention, latent });
   const has = (name: string) => tensors.has(name);
   const attending = `blk.${attendingLayers({ layers, mixers })[0] ?? 0}`;
   const layerNorms = architecture.layerNorms ?? false;
@@ -120,7 +121,10 @@ function readSizes(source: DecoderSource, architecture: Architecture, chosen?: n
   const keyValueHeads = architecture.latentAttention
     ? 1
     : (listedHeads ?? mostKeyValueHeads(source, architecture, heads));
-  const latent = architecture.latentAttention ? readLatent(source) : undefined;
+  const context = readContext(source, chosen);
+  const latent = architecture.latentAttention
+    ? { ...readLatent(source), indexer: readIndexer(source, architecture, { layers, ...context }) }
+    : undefined;
   const headSize = latent
     ? latent.rank + parameters.size('rope.dimension_count')
     : parameters.size('attention.key_length', hiddenSize / heads);
@@ -129,7 +133,7 @@ function readSizes(source: DecoderSource, architecture: Architecture, chosen?: n
     const sizes = `${heads} heads of ${headSize} with ${keyValueHeads} key-value heads`;
     throw invalidFile(fileName, `${sizes} and ${dimensions} rotated dimensions do not fit`);
   }
-  return { layers, hiddenSize, heads, keyValueHeads, headSize, latent, mixers, ...readContext(source, chosen) };
+  return { layers, hiddenSize, heads, keyValueHeads, headSize, latent, mixers, ...context };
 }
 
 /** Least sizes of heads that compute nothing. */
@@ -182,11 +186,16 @@ function readDirection(
 function refuseTextOnly(
   { fileName, architecture }: DecoderSource,
   { variedHeads }: Architecture,
-  { mixers, attention }: { mixers: unknown; attention: AttentionShape },
+  { mixers, attention, latent }: { mixers: unknown; attention: AttentionShape; latent: LatentShape | undefined },
 ): void {
-  const kept = variedHeads ? 'share keys and values' : 'keep a state';
-  const reason = attention.sinks ? 'attend to sinks' : kept;
-  if (mixers === undefined && !attention.sinks && !variedHeads) return;
+  const reasons = [
+    attention.sinks && 'attend to sinks',
+    variedHeads && 'share keys and values',
+    latent?.indexer && 'attend to chosen positions',
+    mixers !== undefined && 'keep a state',
+  ];
+  const reason = reasons.find((each) => typeof each === 'string');
+  if (reason === undefined) return;
   throw invalidFile(
     fileName,
     `its architecture is ${architecture}, whose layers ${reason}; it can only write text here`,

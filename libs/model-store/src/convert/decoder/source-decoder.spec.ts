@@ -122,6 +122,47 @@ describe('SourceDecoder', () => {
     expect(() => SourceDecoder.open(tiny(settings, { architecture: 'deepseek2' }))).toThrow(message);
   });
 
+  const latents = { 'rope.dimension_count': 4, 'attention.kv_lora_rank': 8, 'attention.q_lora_rank': 8 };
+  const heads = { ...latents, 'attention.key_length': 12, 'attention.value_length': 8 };
+  const counts = { 'attention.indexer.top_k': 4, 'attention.indexer.head_count': 2 };
+  const indexer = { ...heads, ...counts, 'attention.indexer.key_length': 8 };
+  it.each<[Record<string, GgufValue>, Record<string, number[]>, string]>([
+    [heads, {}, '`attention.indexer.top_k` is missing'],
+    [{ ...heads, ...counts }, {}, '`attention.indexer.key_length` is missing'],
+    [{ ...indexer, 'attention.indexer.key_length': 2 }, {}, 'heads of 2 values, of which 4 rotate'],
+    [indexer, {}, 'its indexer reads latents that it has not'],
+    [indexer, { 'blk.0.attn_q_a.weight': [8, 8] }, 'its first layer has no indexer'],
+  ])('refuses an indexer that does not fit: %j', (settings, tensors, message) => {
+    expect(() => SourceDecoder.open(tiny(settings, { architecture: 'glm-dsa', tensors }))).toThrow(message);
+  });
+
+  it('has no indexer for a context in which it would choose every position', () => {
+    const tensors = {
+      ...{ 'blk.0.attn_q.weight': null, 'blk.0.attn_k.weight': null, 'blk.0.attn_v.weight': null },
+      ...{ 'blk.0.attn_q_a.weight': [8, 8], 'blk.0.attn_q_a_norm.weight': [8], 'blk.0.attn_q_b.weight': [8, 24] },
+      ...{
+        'blk.0.attn_kv_a_mqa.weight': [8, 12],
+        'blk.0.attn_kv_a_norm.weight': [8],
+        'blk.0.attn_kv_b.weight': [8, 32],
+      },
+      ...{ 'blk.0.attn_output.weight': [16, 8], 'blk.0.indexer.attn_q_b.weight': [8, 16] },
+      ...{ 'blk.0.indexer.attn_k.weight': [8, 8], 'blk.0.indexer.proj.weight': [8, 2] },
+      ...{ 'blk.0.indexer.k_norm.weight': [8], 'blk.0.indexer.k_norm.bias': [8] },
+    };
+    const dense = { leading_dense_block_count: 1 };
+    const source = (architecture: string) => tiny({ ...indexer, ...dense }, { architecture, tensors });
+    const open = (architecture: string, contextLength: number) =>
+      SourceDecoder.open(source(architecture), contextLength).shape.latent?.indexer;
+    expect(open('glm-dsa', 5)).toEqual({ heads: 2, size: 8, topK: 4, interleaved: true, reuses: [false] });
+    expect(open('deepseek32', 5)).toMatchObject({ interleaved: false });
+    expect(open('glm-dsa', 4)).toBeUndefined();
+    // The graph of embeddings has no choice of positions.
+    const embedding = (contextLength: number) => SourceDecoder.open(source('glm-dsa'), contextLength, 'embedding');
+    expect(() => embedding(5)).toThrow('whose layers attend to chosen positions; it can only write text here');
+    expect(embedding(4).shape.headless).toBe(true);
+    expect(() => open('deepseek2', 4)).toThrow('nothing here computes with: blk.0.indexer.attn_q_b.weight');
+  });
+
   it('leaves out the layers that guess later tokens, and only those', () => {
     const tensors = { 'blk.1.attn_norm.weight': [8], 'blk.1.nextn.eh_proj.weight': [16, 8] };
     const guessing = tiny({ block_count: 2, nextn_predict_layers: 1 }, { tensors });

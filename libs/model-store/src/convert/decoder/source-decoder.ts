@@ -17,6 +17,8 @@ import type { WeightSource } from './weight-source.js';
 const unneededTensors = /^rope_(?:freqs|factors_long|factors_short)\.weight$|\.attn_rot_embd(?:\.weight)?$/;
 /** Files have these of layers that use those of another layer too. */
 const keysOrValues = /^blk\.(\d+)\.attn_(?:k|v|k_norm)\.weight$/;
+/** Parts of an indexer, which is not computed where it would choose every position, or in layers that reuse a choice. */
+const indexerTensors = /^blk\.\d+\.indexer\.(?:attn_q_b|attn_k|k_norm|proj)\.(?:weight|bias)$/;
 const maxNamed = 5;
 /** Weights of queries and keys, whose rows or values follow the order of rotary pairs. */
 const rotated = /\.(?:query|key)(?:_norm)?(?:\.bias)?$/;
@@ -44,7 +46,7 @@ export class SourceDecoder implements WeightSource {
     }
     const shape = readDecoderShape(source, architecture, { contextLength, purpose });
     const slices = new TensorSlices(shape, architecture, (name) => tensors.has(name));
-    checkTensors(source, slices, { shape, purpose });
+    checkTensors(source, slices, { shape, architecture, purpose });
     return new SourceDecoder(source, architecture, shape, slices);
   }
 
@@ -131,7 +133,7 @@ function rowsOf({ dimensions }: SourceTensor): number {
 function checkTensors(
   { fileName, tensors, parameters }: DecoderSource,
   slices: TensorSlices,
-  { shape, purpose }: { shape: DecoderShape; purpose: DecoderPurpose },
+  { shape, architecture, purpose }: { shape: DecoderShape; architecture: Architecture; purpose: DecoderPurpose },
 ): void {
   const unread = new Set(tensors.keys());
   for (const [name, dimensions] of slices.expectedTensors()) {
@@ -151,6 +153,7 @@ function checkTensors(
   const isUnneeded = (name: string): boolean =>
     unneededTensors.test(name) ||
     isShared(name) ||
+    (architecture.indexer !== undefined && indexerTensors.test(name)) ||
     (guessesAhead && isBehindLayers(name)) ||
     (purpose !== 'text' && tensorsBehindLayers.test(name));
   const unused = [...unread].filter((name) => !isUnneeded(name));

@@ -1,7 +1,15 @@
 import type { GraphBuilder, OnnxGraph, ValueName } from '../../onnx/index.js';
 import { onnxDataTypeCode } from '../../onnx/onnx-types.js';
 import { DecoderBody, type DecoderOptions, type Projections } from './decoder-body.js';
-import { cachingLayers, headSizeOf, keyValueHeadsOf, stateTensors } from './decoder-shape.js';
+import {
+  cacheTensors,
+  cachingLayers,
+  headSizeOf,
+  type IndexerShape,
+  keyValueHeadsOf,
+  stateTensors,
+} from './decoder-shape.js';
+import { emitChoice, type IndexProjections, rotateIndex } from './indexer.js';
 import type { LayerStates } from './mixer.js';
 
 /** Number of top candidates that the graph returns for samplers. */
@@ -23,6 +31,7 @@ const masked = -1e9;
  *   one with a window of W tokens, the dimension `capacity` has the name `window_W`. Layers with a window may have other
  *   numbers and sizes of heads than those without.
  * - input `past_key_values.N.latent`: the same in place of keys and values, for attention to latents
+ * - input `past_key_values.N.index`: float32 [batch, 1, capacity, size], the keys of an indexer, of the layers with one
  * - input `window_starts`, if there are such layers: int64 [batch], the position in the first place of their pasts. The
  *   caller may drop positions that no later token sees.
  * - input `past_states.N.NAME`: float32 [batch, …], the state of a layer that does not attend; zeros before the first
@@ -33,8 +42,8 @@ const masked = -1e9;
  * - output `lse`: float32 [batch], the log of the sum of exponentials of the row of logits
  * - output `wanted_logits`: float32 [batch, wanted]
  * - output `new_kv`: float32 [2 * layers, batch, kv_heads, seq, head_dim], layer by layer that attends, key then value;
- *   of latents [layers, …]. Zeros fill what a layer has less of heads and their values than another. Absent if no layer
- *   attends.
+ *   of latents [layers, …], each with the keys of its indexer behind it. Zeros fill what a layer has less of heads and
+ *   their values than another. Absent if no layer attends.
  */
 export function emitSplitDecoder(options: DecoderOptions): OnnxGraph {
   if (options.linear.kind === 'float16') throw new Error('The split graph computes in float32.');
@@ -53,7 +62,10 @@ interface MaskLengths {
 
 /** What layers with the same window share. */
 interface PastShape {
-  /** Added to the joined scores: `[batch, 1, group * seq, capacity + seq]`, and a column of zeros for sinks. */
+  /**
+   * Added to the joined scores: `[batch, 1, group * seq, capacity + seq]`, and a column of zeros for sinks. With an
+   * indexer `[batch, 1, seq, capacity + seq]`.
+   */
   mask: ValueName;
   /** Split sizes of the joined scores: `[capacity, seq]`, and 1 for the column of sinks. */
   parts: ValueName;
@@ -78,10 +90,15 @@ class SplitDecoder implements LayerStates {
   private readonly scoreRows: ValueName;
   /** Place of a layer's keys and values among those that attend. */
   private readonly cachePlaces: ReadonlyMap<number, number>;
+  /** Size of the heads in the output of new positions. */
+  private readonly freshSize: number;
+  /** The mask of the positions that the last layer with an indexer has chosen. */
+  private choice: ValueName | null = null;
 
   constructor(private readonly body: DecoderBody) {
     const builder = (this.builder = body.builder);
-    const { heads, keyValueHeads } = body.options.shape;
+    const { heads, keyValueHeads, headSize, latent } = body.options.shape;
+    this.freshSize = Math.max(headSize, latent?.indexer?.size ?? 0);
     this.cachePlaces = new Map(cachingLayers(body.options.shape).map((layer, place) => [layer, place]));
     builder.input('input_ids', 'int64', ['batch', 'seq']);
     builder.input('past_lens', 'int64', ['batch']);
@@ -105,8 +122,8 @@ class SplitDecoder implements LayerStates {
     this.emitOutputs(body.emitHead(last), shape.vocabularySize);
     if (this.newKeyValues.length > 0) {
       builder.node('Concat', this.newKeyValues, { axis: 0 }, 'new_kv');
-      const { keyValueHeads, headSize } = shape;
-      builder.output('new_kv', 'float32', [this.newKeyValues.length, 'batch', keyValueHeads, 'seq', headSize]);
+      const dimensions = [this.newKeyValues.length, 'batch', shape.keyValueHeads, 'seq', this.freshSize];
+      builder.output('new_kv', 'float32', dimensions);
     }
     for (const { layer, name, dimensions } of stateTensors(shape)) {
       builder.output(this.state(layer, name).present, 'float32', ['batch', ...dimensions]);
@@ -121,9 +138,8 @@ class SplitDecoder implements LayerStates {
       const window = this.body.windowOf(layer);
       hasWindow ||= window !== null;
       const capacity = window === null ? 'capacity' : `window_${window.size}`;
-      for (const part of shape.latent ? ['latent'] : ['key', 'value']) {
-        const dimensions = ['batch', keyValueHeadsOf(shape, layer), capacity, headSizeOf(shape, layer)];
-        this.builder.input(`${this.pastName(layer)}.${part}`, 'float32', dimensions);
+      for (const { part, heads, size } of cacheTensors(shape, layer)) {
+        this.builder.input(`${this.pastName(layer)}.${part}`, 'float32', ['batch', heads, capacity, size]);
       }
     }
     for (const { layer, name, dimensions } of stateTensors(shape)) {
@@ -249,7 +265,8 @@ class SplitDecoder implements LayerStates {
         : builder.node('Greater', [columnsOfNew, this.body.lastHidden(rowsOfNew, window)]);
       isCausal = builder.node('And', [isCausal, isNearNew]);
     }
-    const group = builder.integers([heads / keyValueHeads]);
+    // A choice of positions is one for all heads.
+    const group = builder.integers([this.indexer ? 1 : heads / keyValueHeads]);
     const spread = (condition: ValueName, axes: number[], columns: ValueName) => {
       const values = builder.node('Where', [condition, builder.float(0), builder.float(masked)]);
       const shape = this.concat([batch, group, sequence, columns], 0);
@@ -277,7 +294,7 @@ class SplitDecoder implements LayerStates {
     const { body, builder } = this;
     const { shape } = body.options;
     const { heads, attention, latent } = shape;
-    const { mask, parts } = this.pastOf(layer);
+    const past = this.pastOf(layer);
     const size = headSizeOf(shape, layer);
     const keyValueHeads = keyValueHeadsOf(shape, layer);
     const rotated = body.rotateQuery(layer, projections.query, this.positions);
@@ -292,17 +309,57 @@ class SplitDecoder implements LayerStates {
     ) as [ValueName, ValueName];
     const products = [this.scores(grouped, pastKey), this.scores(grouped, key)];
     const sinks = attention?.sinks ? [body.sinkColumn(layer, this.scoreRows)] : [];
-    const scores = builder.node('Add', [this.joinScores(products, sinks), mask]);
+    const joined = this.joinScores(products, sinks);
+    const scores = this.indexer
+      ? this.maskUnchosen(joined, this.choiceOf(layer, this.indexer, projections.index))
+      : builder.node('Add', [joined, past.mask]);
     const weights = builder.node('Softmax', [scores], { axis: -1 });
     const pastWeights = builder.freshName('past_weights');
     const newWeights = builder.freshName('new_weights');
     const rest = sinks.map(() => builder.freshName('sink_weights'));
-    builder.nodeWithOutputs('Split', [weights, parts], [pastWeights, newWeights, ...rest], { axis: -1 });
+    builder.nodeWithOutputs('Split', [weights, past.parts], [pastWeights, newWeights, ...rest], { axis: -1 });
     const context = builder.node('Add', [
       builder.node('MatMul', [pastWeights, pastValue]),
       builder.node('MatMul', [newWeights, value]),
     ]);
     return body.joinHeads(builder.node('Reshape', [context, this.contextShape(size)]), size);
+  }
+
+  private get indexer(): IndexerShape | undefined {
+    return this.body.options.shape.latent?.indexer;
+  }
+
+  /** Returns the mask of the positions that a layer attends to, `[batch, 1, seq, capacity + seq]`. */
+  private choiceOf(layer: number, indexer: IndexerShape, index: IndexProjections | undefined): ValueName {
+    if (index !== undefined) this.choice = this.emitChoice(layer, indexer, index);
+    if (this.choice === null) throw new Error(`Layer ${layer} has no choice of positions to reuse.`);
+    return this.choice;
+  }
+
+  private emitChoice(layer: number, indexer: IndexerShape, { query, key, weights }: IndexProjections): ValueName {
+    const { body, builder, positions, lengths } = this;
+    const tables = body.rotaryTables(layer);
+    if (tables === null) throw new Error(`Layer ${layer} has an indexer and does not rotate.`);
+    const rotation = { positions, tables, dimensions: body.options.shape.rotary.dimensions };
+    const fresh = this.unsqueeze(rotateIndex(builder, indexer, { input: key, heads: 1 }, rotation), [1]);
+    this.newKeyValues.push(this.unsqueeze(this.padded(fresh, 1, indexer.size), [0]));
+    const { mask, parts } = this.pastOf(layer);
+    const candidates = {
+      query: rotateIndex(builder, indexer, { input: query, heads: indexer.heads }, rotation),
+      weights,
+      keys: [`${this.pastName(layer)}.index`, fresh],
+      mask,
+      total: builder.node('ReduceSum', [parts, builder.integers([0])], { keepdims: 1 }),
+      rows: this.concat([lengths.batch, lengths.sequence], 0),
+    };
+    return emitChoice(builder, indexer, candidates, builder.float(masked));
+  }
+
+  /** Adds a mask `[batch, 1, seq, keys]` to the scores of all heads, `[batch, 1, heads * seq, keys]`. */
+  private maskUnchosen(scores: ValueName, mask: ValueName): ValueName {
+    const { builder } = this;
+    const byHead = builder.node('Reshape', [scores, builder.integers([0, this.body.options.shape.heads, -1, 0])]);
+    return builder.node('Reshape', [builder.node('Add', [byHead, mask]), builder.integers([0, 1, -1, 0])]);
   }
 
   /** Adds the keys and values of a layer to the outputs, as they are cached. */
@@ -322,9 +379,9 @@ class SplitDecoder implements LayerStates {
 
   /** Adds zeros behind heads and their values, `[batch, heads, seq, size]`, up to what a layer has at most. */
   private padded(input: ValueName, heads: number, size: number): ValueName {
-    const { keyValueHeads, headSize } = this.body.options.shape;
-    if (heads === keyValueHeads && size === headSize) return input;
-    const missing = [0, keyValueHeads - heads, 0, headSize - size];
+    const { keyValueHeads } = this.body.options.shape;
+    if (heads === keyValueHeads && size === this.freshSize) return input;
+    const missing = [0, keyValueHeads - heads, 0, this.freshSize - size];
     return this.builder.node('Pad', [input, this.builder.integers([0, 0, 0, 0, ...missing])]);
   }
 

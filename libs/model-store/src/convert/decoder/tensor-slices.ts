@@ -10,6 +10,7 @@ import {
   keyValueHeadsOf,
   layerTableRows,
   type GatedDelta,
+  type IndexerShape,
   type LatentShape,
   type LayerPart,
   type Mamba,
@@ -55,6 +56,10 @@ const tensorNames: Record<LayerPart, string> = {
   latent_key_value: 'attn_kv_b',
   latent_key: 'attn_k_b',
   latent_value: 'attn_v_b',
+  index_query: 'indexer.attn_q_b',
+  index_key: 'indexer.attn_k',
+  index_key_norm: 'indexer.k_norm',
+  index_weights: 'indexer.proj',
   convolution_in: 'shortconv.in_proj',
   convolution: 'shortconv.conv',
   convolution_out: 'shortconv.out_proj',
@@ -276,6 +281,17 @@ export class TensorSlices {
       this.addPart(layer, 'latent_value', { rows: heads * valueSize, columns: rank, experts: heads });
     }
     this.addPart(layer, 'attention_output', { rows: hiddenSize, columns: heads * valueSize });
+    if (latent.indexer && queryRank !== null && !latent.indexer.reuses[layer]) {
+      this.addIndexer(layer, latent.indexer, queryRank);
+    }
+  }
+
+  private addIndexer(layer: number, { heads, size }: IndexerShape, queryRank: number): void {
+    const { hiddenSize } = this.shape;
+    this.addPart(layer, 'index_query', { rows: heads * size, columns: queryRank });
+    this.addPart(layer, 'index_key', { rows: size, columns: hiddenSize });
+    this.addPart(layer, 'index_key_norm', { rows: 1, columns: size, bias: true });
+    this.addPart(layer, 'index_weights', { rows: heads, columns: hiddenSize });
   }
 
   private addConvolution(layer: number, { length, bias }: ShortConvolution): void {

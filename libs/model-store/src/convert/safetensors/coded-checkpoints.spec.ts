@@ -72,6 +72,7 @@ describe('weights that were coded', () => {
   it.each([
     'qwen3-fp8',
     'deepseek-v3-fp8',
+    'deepseek-v3.2-fp8',
     'llama-fp8-channel',
     'llama-fp8-modelopt',
     'llama-mxfp8',

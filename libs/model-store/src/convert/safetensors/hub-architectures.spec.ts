@@ -65,6 +65,21 @@ describe('hubArchitectures', () => {
     expect(listed.values.get('leading_dense_block_count')).toBe(2);
   });
 
+  it('read which layers have an indexer, listed, in letters or by their distance', async () => {
+    const { indexer_types: _, index_topk_pattern: __, ...config } = await tinyDecoderConfig('glm5.2');
+    const key = 'attention.indexer.types';
+    const typesOf = (change: object) => settingsOf({ ...config, ...change }).values.get(key);
+    expect(typesOf({})).toEqual([true, true, false, true]);
+    expect(typesOf({ index_topk_pattern: 'FSSF' })).toEqual([true, false, false, true]);
+    expect(typesOf({ index_topk_pattern: ['full', 'shared', 'full', 'full'] })).toEqual([true, false, true, true]);
+    const listed = ['full', 'shared', 'shared', 'shared', 'full'];
+    expect(typesOf({ indexer_types: listed, index_topk_pattern: 'FFFF' })).toEqual([true, false, false, false]);
+    // As published: the first three, and every fourth from there on.
+    const published = { index_topk_freq: 4, index_skip_topk_offset: 3, num_hidden_layers: 12 };
+    const full = (typesOf(published) as boolean[]).flatMap((isFull, layer) => (isFull ? layer : []));
+    expect(full).toEqual([0, 1, 2, 6, 10]);
+  });
+
   it('read LongRoPE by its first name, with the original context outside', async () => {
     const { rope_parameters: rope, ...rest } = await tinyDecoderConfig('phi3');
     const { short_factor: short, long_factor: long } = rope as Record<string, unknown>;

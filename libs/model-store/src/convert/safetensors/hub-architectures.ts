@@ -2,7 +2,7 @@ import { invalidFile } from '../invalid-file.js';
 import { addedAsExport } from '../exported-families.js';
 import { ernieExperts, graniteScales, type HubParameterValues } from './family-settings.js';
 import type { HubConfig } from './hub-config.js';
-import { deepseek2, deepseek3, glm4MoeLite } from './hub-latent-architectures.js';
+import { deepseek2, deepseek3, deepseek32, glm4MoeLite, glmMoeDsa } from './hub-latent-architectures.js';
 import { gemma3n, gemma4, gemma4Unified } from './hub-gemma-architectures.js';
 import { llama4 } from './hub-llama4.js';
 import { bamba, falconH1, graniteHybrid, mamba2, nemotronH } from './hub-mamba-architectures.js';
@@ -280,6 +280,8 @@ export const hubArchitectures: Readonly<Record<string, HubArchitecture>> = {
   },
   DeepseekV2ForCausalLM: deepseek2,
   DeepseekV3ForCausalLM: deepseek3,
+  DeepseekV32ForCausalLM: deepseek32,
+  GlmMoeDsaForCausalLM: glmMoeDsa,
   Glm4MoeLiteForCausalLM: glm4MoeLite,
   Ernie4_5ForCausalLM: {
     architecture: 'ernie4_5',

@@ -90,6 +90,50 @@ export const deepseek3 = {
   parameters: sigmoidParameters,
 };
 
+const indexer = {
+  'indexer.attn_q_b': 'self_attn.indexer.wq_b',
+  'indexer.attn_k': 'self_attn.indexer.wk',
+  'indexer.k_norm': 'self_attn.indexer.k_norm',
+  'indexer.proj': 'self_attn.indexer.weights_proj',
+};
+
+/** Layers that attend to the positions that an indexer chooses, their own or that of a layer before them. */
+const sparse = {
+  ...deepseek3,
+  kinds: {
+    of: indexerTypes,
+    modules: {
+      full: { ...common.kinds.modules['latent-queries'], ...indexer },
+      shared: common.kinds.modules['latent-queries'],
+    },
+  },
+};
+
+export const deepseek32 = {
+  ...sparse,
+  architecture: 'deepseek32',
+  defaults: { ...deepseek3.defaults, index_topk: 2048, index_head_dim: 128, index_n_heads: 64 },
+  parameters: (config: HubConfig) => sparseParameters(config, false),
+};
+
+export const glmMoeDsa = {
+  ...sparse,
+  architecture: 'glm-dsa',
+  defaults: {
+    ...deepseek3.defaults,
+    q_lora_rank: 2048,
+    qk_nope_head_dim: 192,
+    v_head_dim: 256,
+    rms_norm_eps: 1e-5,
+    n_group: 1,
+    topk_group: 1,
+    index_topk: 2048,
+    index_head_dim: 128,
+    index_n_heads: 32,
+  },
+  parameters: (config: HubConfig) => sparseParameters(config, true),
+};
+
 export const glm4MoeLite = {
   ...deepseek3,
   defaults: {
@@ -119,6 +163,35 @@ function sigmoidParameters(config: HubConfig): HubParameterValues {
     expert_gating_func: 2,
     expert_weights_norm: config.flag('norm_topk_prob', true),
   };
+}
+
+/** The libraries rotate the heads of an indexer in the way of the class, whatever the file says. */
+function sparseParameters(config: HubConfig, isInterleaved: boolean): HubParameterValues {
+  const name = 'indexer_rope_interleave';
+  const stated = config.flag(name, isInterleaved);
+  if (stated !== isInterleaved) throw refused(name, stated);
+  return {
+    ...sigmoidParameters(config),
+    'attention.indexer.head_count': config.size('index_n_heads'),
+    'attention.indexer.key_length': config.size('index_head_dim'),
+    'attention.indexer.top_k': config.size('index_topk'),
+    'attention.indexer.types': indexerTypes(config).map((type) => type === 'full'),
+  };
+}
+
+/** Whether each layer has an indexer (`full`): listed, in letters, or every how many layers behind the first ones. */
+function indexerTypes(config: HubConfig): string[] {
+  const layers = config.size('num_hidden_layers');
+  const letters: Readonly<Record<string, string>> = { F: 'full', S: 'shared' };
+  const { indexer_types: types, index_topk_pattern: pattern } = config.values;
+  const listed = types ?? (typeof pattern === 'string' ? [...pattern].map((each) => letters[each] ?? each) : pattern);
+  if (Array.isArray(listed)) {
+    if (listed.length >= layers) return listed.slice(0, layers).map(String);
+    throw invalidFile('config.json', `it lists the indexers of ${listed.length} layers, not ${layers}`);
+  }
+  const every = Math.max(1, config.number('index_topk_freq', 1));
+  const first = config.number('index_skip_topk_offset', 2) - 1;
+  return Array.from({ length: layers }, (_, layer) => (Math.max(0, layer - first) % every === 0 ? 'full' : 'shared'));
 }
 
 function groups(config: HubConfig): HubParameterValues {
