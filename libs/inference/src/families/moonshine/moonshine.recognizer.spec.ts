@@ -61,9 +61,13 @@ describe('a window of Moonshine', () => {
     expect([needsOverlap, language, encodedLengths, fed]).toEqual([false, 'en', [48_000], [1, 5, 6, 7]]);
   });
 
-  it('is not translated: the model writes what it hears', async () => {
+  it.each([
+    ['model', { translate: true }],
+    ['prompt', { prompt: 'Ada' }],
+    ['language', { languages: ['de'] }],
+  ])('is refused by its %s for what the model cannot follow', async (param, overrides) => {
     const { recognize } = setUp(() => 2);
-    await expect(recognize(3, { translate: true })).rejects.toMatchObject({ code: 'INVALID_REQUEST', param: 'model' });
+    await expect(recognize(3, overrides)).rejects.toMatchObject({ code: 'INVALID_REQUEST', param });
   });
 
   it('omits the last word of a cut window and asks for an overlap', async () => {

@@ -1,7 +1,7 @@
-import { PlatformError } from '#common';
 import type { TaskContext } from '../../engines/queued-task.engine.js';
 import type { SpeechWindow, WindowRecognizer, WindowSpeech } from '../../recognition/block-recognizer.js';
 import type { MergedDecoder } from '../../recognition/merged-decoder.js';
+import { refuseUnsupported } from '../../recognition/refuse-unsupported.js';
 import { compressionRatio, loopedTokens } from '../../recognition/repetition.js';
 import { recognitionSampleRate } from '../../recognition/speech-recognition.js';
 import { chooseToken } from '../../recognition/token-choice.js';
@@ -16,6 +16,8 @@ const windowSeconds = 20;
 /** Minimum number of samples that the graph's filters need. */
 const shortestSamples = 1_600;
 const loopCheckEvery = 12;
+/** The language of all its models that are served. */
+const language = 'en';
 
 export interface MoonshineDependencies {
   encoder: GraphSession;
@@ -40,8 +42,8 @@ export class MoonshineRecognizer implements WindowRecognizer {
   constructor(private readonly dependencies: MoonshineDependencies) {}
 
   async recognize(window: SpeechWindow, context: TaskContext): Promise<WindowSpeech> {
-    const { samples, isCut, translate } = window;
-    if (translate === true) throw new PlatformError('INVALID_REQUEST', 'This model does not translate.', 'model');
+    const { samples, isCut } = window;
+    refuseUnsupported(window, [language]);
     const duration = samples.length / recognitionSampleRate;
     await context.yieldToEventLoop();
     const temperature = window.temperature ?? 0;
@@ -52,7 +54,7 @@ export class MoonshineRecognizer implements WindowRecognizer {
     const whole = this.dependencies.tokenizer.decode(tokens, { stripLeadingSpaces: true }).trim();
     const text = isCut ? withoutLastWord(whole) : whole;
     const rest: Pick<WindowSpeech, 'language' | 'transcribedUntil' | 'needsOverlap'> = {
-      language: 'en',
+      language,
       transcribedUntil: null,
       needsOverlap: isCut,
     };

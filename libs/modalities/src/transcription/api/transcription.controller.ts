@@ -15,7 +15,7 @@ import {
   type NormalizedTranscription,
   normalizeTranslation,
   plainTranscript,
-  requireTranslation,
+  requireSupported,
 } from './transcription.normalizer.js';
 import {
   presentTranscript,
@@ -80,7 +80,7 @@ export class TranscriptionController {
   ): Promise<PreparedTranscription> {
     // Forms send an empty text for an empty field.
     const opened = await this.pipeline.open(http, { name: name || undefined, type: 'asr' });
-    if (options.translate === true) requireTranslation(opened.manifest);
+    requireSupported(opened.manifest, options);
     const limited = await opened.limit();
     const { artifactId, quotedSeconds } = await readRecording(this.artifacts, opened, source);
     const amountNano = quoteTranscription(quotedSeconds, limited.price.pricing);

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { FormBody, readBody, UploadedFile } from '#platform/http';
 import { TranscriptionRequest } from '../contract/transcription.request.js';
-import { normalizeTranscription, normalizeTranslation, requireTranslation } from './transcription.normalizer.js';
+import { normalizeTranscription, normalizeTranslation, requireSupported } from './transcription.normalizer.js';
 
 function form(fields: Record<string, string | string[]>, file: UploadedFile | null = upload()): TranscriptionRequest {
   const body = new FormBody();
@@ -134,11 +134,32 @@ describe('a translation', () => {
     });
     expect(normalize({}).options).not.toHaveProperty('translate');
   });
+});
 
-  it('needs a model of a family that translates', () => {
-    expect(() => requireTranslation({ id: 'a', family: 'whisper' })).not.toThrow();
-    expect(() => requireTranslation({ id: 'a', family: 'moonshine' })).toThrow(
-      expect.objectContaining({ code: 'INVALID_REQUEST', param: 'model' }),
-    );
+describe('a model that only transcribes', () => {
+  const options = normalize({}).options;
+  const transducer = { id: 'a', family: 'parakeet', familyOptions: { languages: 'de,en' } };
+  const moonshine = { id: 'a', family: 'moonshine' };
+
+  it.each([
+    ['model', { translate: true }],
+    ['prompt', { prompt: 'Ada' }],
+    ['language', { language: 'ja' }],
+  ])('refuses what it cannot follow, by its %s', (param, changes) => {
+    const check = (manifest: typeof moonshine) => () => requireSupported(manifest, { ...options, ...changes });
+    for (const manifest of [transducer, moonshine]) {
+      expect(check(manifest)).toThrow(expect.objectContaining({ code: 'INVALID_REQUEST', param }));
+    }
+    expect(check({ id: 'a', family: 'whisper' })).not.toThrow();
+  });
+
+  it.each([{}, { prompt: ' ' }, { language: 'en' }, { temperature: 0.5 }])('takes %j', (changes) => {
+    for (const manifest of [transducer, moonshine]) {
+      expect(() => requireSupported(manifest, { ...options, ...changes })).not.toThrow();
+    }
+  });
+
+  it('takes any hint where its languages are unknown', () => {
+    expect(() => requireSupported({ id: 'a', family: 'parakeet' }, { ...options, language: 'ja' })).not.toThrow();
   });
 });

@@ -43,13 +43,22 @@ export function normalizeTranscription(body: TranscriptionRequest): NormalizedTr
   };
 }
 
-/** Families of which some models translate; a model of theirs that cannot refuses for itself. */
-const translatingFamilies = new Set(['whisper']);
+/** Families of which some models translate and take a prompt; a model of theirs that cannot refuses for itself. */
+const promptedFamilies = new Set(['whisper']);
 
-/** Throws `INVALID_REQUEST` for a model that only transcribes. */
-export function requireTranslation({ id, family }: Pick<ModelManifest, 'id' | 'family'>): void {
-  if (translatingFamilies.has(family)) return;
-  throw new PlatformError('INVALID_REQUEST', `The model ${id} transcribes and does not translate.`, 'model');
+/** Throws `INVALID_REQUEST` naming the option that the model cannot follow. */
+export function requireSupported(
+  { id, family, familyOptions }: Pick<ModelManifest, 'id' | 'family' | 'familyOptions'>,
+  { translate, prompt, language }: NormalizedTranscription['options'],
+): void {
+  if (promptedFamilies.has(family)) return;
+  if (translate === true) throw refusal(`The model ${id} transcribes and does not translate.`, 'model');
+  if (prompt !== null && prompt.trim() !== '') throw refusal(`The model ${id} takes no prompt.`, 'prompt');
+  const languages = family === 'moonshine' ? 'en' : familyOptions?.['languages'];
+  if (language === null || typeof languages !== 'string') return;
+  const known = languages.split(',').map((code) => code.trim());
+  if (known.includes(language)) return;
+  throw refusal(`The model ${id} does not know the language ${language}; it knows ${known.join(', ')}.`, 'language');
 }
 
 /** Throws as `normalizeTranscription` does. */
@@ -101,5 +110,9 @@ function languageOf(language: string | undefined): string | null {
 }
 
 function invalid(field: string, problem: string): PlatformError {
-  return new PlatformError('INVALID_REQUEST', `${field} ${problem}.`, field);
+  return refusal(`${field} ${problem}.`, field);
+}
+
+function refusal(message: string, param: string): PlatformError {
+  return new PlatformError('INVALID_REQUEST', message, param);
 }

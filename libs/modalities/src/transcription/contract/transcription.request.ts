@@ -39,10 +39,17 @@ export class TranscriptionRequest {
   @BooleanField({ description: 'Whether the response includes timestamps of words and segments.', default: false })
   timestamps?: boolean;
 
-  @TextField({ description: 'ISO 639-1 code of the spoken language, as a hint.', example: 'en', maxLength: 16 })
+  @TextField({
+    description: 'ISO 639-1 code of the spoken language, as a hint. Refused by models that are known not to know it.',
+    example: 'en',
+    maxLength: 16,
+  })
   language?: string;
 
-  @TextField({ description: 'Text that precedes the recording: names, spelling, style.', maxLength: 4_096 })
+  @TextField({
+    description: 'Text that precedes the recording: names, spelling, style. For models that take one: Whisper.',
+    maxLength: 4_096,
+  })
   prompt?: string;
 
   @NumberField({
