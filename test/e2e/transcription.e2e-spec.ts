@@ -8,7 +8,9 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Platform, startPlatform } from '#test/platform';
 import { stopConsistently } from '#test/stop-consistently';
 import { installTinyWhisper, tinyWhisperText, tinyWhisperTranslation } from '#test/tiny-speech';
+import { installTinyTransducer } from '#test/tiny-transducer';
 import { recordTone, toneWav } from '#test/tone-recording';
+import { wavFile } from '#test/wav-file';
 
 /* Recordings through the whole platform, on a tiny model that always writes the same words. */
 
@@ -74,9 +76,9 @@ async function artifacts(): Promise<string[]> {
 beforeAll(async () => {
   home = await mkdtemp(join(tmpdir(), 'sluice-home-'));
   scratch = await mkdtemp(join(tmpdir(), 'sluice-sound-'));
-  const manifest = await installTinyWhisper(home);
+  const manifests = [await installTinyWhisper(home), await installTinyTransducer(home)];
   const env = { SLUICE_EGRESS_NETWORKS: '127.0.0.0/8' };
-  platform = await startPlatform({ engine: 'text', home, manifests: [manifest], env });
+  platform = await startPlatform({ engine: 'text', home, manifests, env });
   client = new OpenAI({ apiKey: platform.inferenceKey, baseURL: platform.baseUrl, maxRetries: 0 });
   const video = await recordTone(scratch, 'talk.mp4', [
     '-f',
@@ -200,6 +202,65 @@ describe('a translation', () => {
     const before = await platform.closedJobs();
     const response = await post(form(null, { model: 'whisper-1' }), {}, '/audio/translations');
     expect(await response.json()).toMatchObject({ error: { code: 'INVALID_REQUEST', param: 'file' } });
+    expect(await platform.closedJobs()).toHaveLength(before.length);
+  });
+});
+
+describe('a transducer', () => {
+  const model = 'tiny-parakeet';
+  /** A tone that rises and falls, of which the tiny model makes sentences. */
+  const siren = Float32Array.from({ length: 8 * 16_000 }, (_, index) => {
+    const t = index / 16_000;
+    return 0.4 * Math.sin(900 * Math.sin(2 * t) + 1_500 * t);
+  });
+  const file = () => toFile(wavFile(siren), 'talk.wav');
+
+  it('answers in every format with the same words', async () => {
+    const { transcriptions } = client.audio;
+    const verbose = await transcriptions.create({
+      file: await file(),
+      model,
+      response_format: 'verbose_json',
+      timestamp_granularities: ['word', 'segment'],
+    });
+    const { text, words = [], segments = [], language, duration } = verbose;
+    expect({ language, duration, isLong: words.length > 5 }).toEqual({
+      language: 'unknown',
+      duration: 8,
+      isLong: true,
+    });
+    const withoutSpaces = (pieces: string[]) => pieces.join('').replaceAll(/\s/g, '');
+    expect(withoutSpaces(words.map(({ word }) => word))).toBe(withoutSpaces([text]));
+    expect(
+      segments
+        .map((segment) => segment.text)
+        .join('')
+        .trim(),
+    ).toBe(text);
+    const starts = words.map(({ start }) => start);
+    expect(starts).toEqual(starts.toSorted((left, right) => left - right));
+    const cues = segments.map((segment) => segment.text.trim());
+    for (const format of ['srt', 'vtt'] as const) {
+      const subtitles = (await transcriptions.create({ file: await file(), model, response_format: format })) as string;
+      expect(subtitles.split('\n').filter((line) => cues.includes(line))).toEqual(cues);
+    }
+    expect((await transcriptions.create({ file: await file(), model, language: 'de' })).text).toBe(text);
+    expect(await transcriptions.create({ file: await file(), model, response_format: 'text' })).toBe(text);
+    const events = [];
+    const stream = await transcriptions.create({ file: await file(), model, stream: true });
+    for await (const event of stream) events.push(event);
+    expect(events.at(-1)).toEqual({ type: 'transcript.text.done', text });
+    expect(await lastJob()).toMatchObject({ state: 'succeeded', charged_nano: String(8n * priceNano) });
+  });
+
+  it('refuses what it cannot follow, and charges nothing', async () => {
+    const before = await platform.closedJobs();
+    const refused = async (fields: Record<string, string>) => await errorOf(form(wavFile(siren), { model, ...fields }));
+    const expected = { status: 400, code: 'INVALID_REQUEST' };
+    expect(await refused({ prompt: 'Ada' })).toEqual({ ...expected, param: 'prompt' });
+    expect(await refused({ language: 'ja' })).toEqual({ ...expected, param: 'language' });
+    const translation = await post(form(wavFile(siren), { model }), {}, '/audio/translations');
+    expect(await translation.json()).toMatchObject({ error: { code: 'INVALID_REQUEST', param: 'model' } });
     expect(await platform.closedJobs()).toHaveLength(before.length);
   });
 });

@@ -83,8 +83,8 @@ const free = { usd: 0, diem: 0 };
 const maxMusicSeconds = 30;
 
 /**
- * Drafts a manifest for a model whose graphs are served as they are: Whisper, a model that reads images, MusicGen, a
- * voice, or a pipeline that draws. Fails with `INVALID_REQUEST` for options that would change nothing.
+ * Drafts a manifest for a model whose graphs are served as they are: Whisper, Parakeet, a model that reads images,
+ * MusicGen, a voice, or a pipeline that draws. Fails with `INVALID_REQUEST` for options that would change nothing.
  */
 export function draftExport(uri: string, found: ExportSourceDescription, options: DraftOptions): Draft {
   const { exported, source } = found;
@@ -156,17 +156,33 @@ const kinds: Readonly<Record<ExportFamily, (found: ExportSourceDescription, opti
   'vision-language': visionFields,
   matting: mattingFields,
   musicgen: musicFields,
+  parakeet: transcriptionFields,
   piper: voiceFields,
   'stable-diffusion': imageFields,
   'text-to-video-sd': videoFields,
   whisper: transcriptionFields,
 };
 
-function transcriptionFields({ source, exported }: ExportSourceDescription, { weights }: DraftOptions): object {
+/** Languages of transducers, whose files do not list them, by the names under which their authors publish them. */
+const transducerLanguages: readonly { pattern: RegExp; languages: string }[] = [
+  {
+    pattern: /parakeet-tdt-0\.6b-v3/i,
+    languages: 'bg,cs,da,de,el,en,es,et,fi,fr,hr,hu,it,lt,lv,mt,nl,pl,pt,ro,ru,sk,sl,sv,uk',
+  },
+  { pattern: /parakeet-tdt(?:[-_]ctc)?-(?:0\.6b-v2|1\.1b|110m)/i, languages: 'en' },
+];
+
+function transcriptionFields({ source, exported, name }: ExportSourceDescription, { weights }: DraftOptions): object {
+  const isTransducer = exported.family === 'parakeet';
+  const languages = isTransducer && transducerLanguages.find(({ pattern }) => pattern.test(name))?.languages;
   return {
     type: 'asr',
     sources: [source, voiceActivity],
-    familyOptions: { ...exported.familyOptions, voiceActivityFile: 'silero_vad.onnx' },
+    familyOptions: {
+      ...exported.familyOptions,
+      voiceActivityFile: 'silero_vad.onnx',
+      ...(languages && { languages }),
+    },
     slots: recordingSlots,
     capabilities: {
       supportsAudioInput: true,

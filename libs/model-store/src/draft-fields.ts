@@ -127,7 +127,7 @@ export function numberOr(value: unknown, otherwise: number): number {
 
 /** Returns the precision that the name of a graph states. */
 export function quantizationOf(graphFile: string): ModelManifest['capabilities']['quantization'] {
-  if (/_(q4|int4|q4f16)\.onnx$/.test(graphFile)) return 'int4';
-  if (/_(quantized|q8|int8|uint8)\.onnx$/.test(graphFile)) return 'int8';
-  return graphFile.endsWith('_fp16.onnx') ? 'fp16' : 'not-available';
+  if (/[._](q4|int4|q4f16)\.onnx$/.test(graphFile)) return 'int4';
+  if (/[._](quantized|q8|int8|uint8)\.onnx$/.test(graphFile)) return 'int8';
+  return /[._]fp16\.onnx$/.test(graphFile) ? 'fp16' : 'not-available';
 }

@@ -43,8 +43,8 @@ const pagesOfKinds = [
     text: 'MusicGen models are added from their ONNX exports: docs/operate/models.md#models-of-several-graphs.',
   },
   {
-    words: ['whisper', 'transcription', 'speech', 'asr'],
-    text: 'Larger Whisper models are added from their weights or ONNX exports: docs/operate/models.md#models-of-several-graphs.',
+    words: ['whisper', 'parakeet', 'transcription', 'speech', 'asr'],
+    text: 'Larger Whisper models and Parakeet TDT are added from their weights or ONNX exports: docs/operate/models.md#models-of-several-graphs.',
   },
   {
     words: ['diffusion', 'sdxl', 'text-to-image'],

@@ -13,6 +13,7 @@ export const familyNames = [
   'moonshine',
   'musicgen',
   'nsfw-mobilenet',
+  'parakeet',
   'piper',
   'pp-ocr',
   'rife',

@@ -8,6 +8,7 @@ import { loadKokoroFamily } from './kokoro/kokoro.family.js';
 import { loadMattingFamily } from './matting/matting.family.js';
 import { loadMiganFamily } from './migan/migan.family.js';
 import { loadNsfwMobilenetFamily } from './nsfw-mobilenet/nsfw-mobilenet.family.js';
+import { loadParakeetFamily } from './parakeet/parakeet.family.js';
 import { loadPiperFamily } from './piper/piper.family.js';
 import { loadPpOcrFamily } from './pp-ocr/pp-ocr.family.js';
 import { loadRifeFamily } from './rife/rife.family.js';
@@ -32,6 +33,7 @@ export const families: Readonly<Record<FamilyName, EngineLoader>> = {
   migan: loadMiganFamily,
   modnet: loadMattingFamily,
   'nsfw-mobilenet': loadNsfwMobilenetFamily,
+  parakeet: loadParakeetFamily,
   piper: loadPiperFamily,
   'pp-ocr': loadPpOcrFamily,
   rife: loadRifeFamily,

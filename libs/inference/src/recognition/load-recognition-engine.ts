@@ -31,7 +31,7 @@ const recognitionWarmUp: WarmUp = {
   },
 };
 
-/** Recognizer and voice activity detection of a family. */
+/** Graphs that a recognizer with a merged decoder uses. */
 export interface RecognitionGraphs {
   encoder: GraphSession;
   decoder: MergedDecoder;
@@ -66,13 +66,34 @@ export async function loadRecognitionEngine(
     outputs: ['last_hidden_state'],
   });
   const decoder = new MergedDecoder(await openGraph({ ...session, modelPath: join(directory, decoderFile) }));
+  const release = async (): Promise<void> => {
+    await encoder.release();
+    await decoder.release();
+  };
+  return await recognitionEngine({ encoder, recognizer: recognizerOf({ encoder, decoder }), release }, options, sink);
+}
+
+/** A recognizer with its graphs open. */
+export interface OpenRecognizer {
+  /** The graph with most of the work, whose provider is that of the model. */
+  encoder: GraphSession;
+  recognizer: WindowRecognizer;
+  /** Releases all graphs of the recognizer. */
+  release(): Promise<void>;
+}
+
+/** Returns the engine of a recognizer, with the voice activity graph of the manifest. */
+export async function recognitionEngine(
+  { encoder, recognizer, release }: OpenRecognizer,
+  options: HostLoadOptions,
+  sink: EngineSink,
+): Promise<LoadedEngine> {
   const voice = await loadVoiceActivity(options);
   const engine = new QueuedTaskEngine({
-    handlers: recognitionHandlers(new BlockRecognizer(recognizerOf({ encoder, decoder }), voice)),
+    handlers: recognitionHandlers(new BlockRecognizer(recognizer, voice)),
     sink,
     onClose: async () => {
-      await encoder.release();
-      await decoder.release();
+      await release();
       await voice?.release();
     },
   });

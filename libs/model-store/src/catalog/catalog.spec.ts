@@ -72,8 +72,10 @@ describe('the catalog of open models', () => {
     for (const text of [entry.name, entry.about, entry.license]) expect(text).toMatch(/\S/);
     expect(['int4', 'int8', 'float32']).toContain(entry.weights);
     expect(entry.parameters).toBeGreaterThan(entry.active ?? 0);
-    // Voices and mattes have none.
-    expect(Number.isInteger(entry.context)).toBe(!['tts', 'inpaint'].includes(entry.purpose));
+    // Voices and mattes have none, and Parakeet limits seconds only.
+    expect(Number.isInteger(entry.context)).toBe(
+      !['tts', 'inpaint'].includes(entry.purpose) && entry.architecture !== 'nemo-conformer-tdt',
+    );
     expect(Number.isInteger(entry.side)).toBe(entry.purpose === 'inpaint');
     if (entry.tools !== undefined) expect(toolStyleNames).toContain(entry.tools);
     const [repository] = /^hf:[^:]+/.exec(entry.source) ?? [];

@@ -40,7 +40,7 @@ export interface CatalogEntry {
   active?: number;
   /** As what it is served. */
   weights: Exclude<WeightFormat, 'int8-channel'>;
-  /** Longest context of the model, in tokens; absent: it reads none. */
+  /** Longest context of the model, in tokens; absent: it reads none, or only limits seconds. */
   context?: number;
   /** Of the images that a matting network computes, in pixels. */
   side?: number;

@@ -101,6 +101,7 @@ const purposes: Readonly<Record<ExportFamily, CatalogEntry['purpose'] | 'video'>
   'vision-language': 'vision',
   matting: 'inpaint',
   musicgen: 'music',
+  parakeet: 'asr',
   piper: 'tts',
   'stable-diffusion': 'image',
   'text-to-video-sd': 'video',

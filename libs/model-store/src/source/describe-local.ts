@@ -27,6 +27,7 @@ import {
 } from './encoder-weights.js';
 import { refuseLinksOutOf } from './links-of-folder.js';
 import { type LocalPlace, ollamaModelOf, snapshotOf } from './local-caches.js';
+import { describeTransducer } from './transducer-model.js';
 import { describeVoice } from './voice-model.js';
 import { describeWhisper } from './whisper-model.js';
 import { settingsEnding } from '../voices/index.js';
@@ -184,7 +185,10 @@ async function describeFolder(
     );
   }
   if (holdsAdapter(paths)) return describeAdapterFolder(folder);
-  const several = (await describePipeline(files, where)) ?? (await describeWhisper(files, where));
+  const several =
+    (await describePipeline(files, where)) ??
+    (await describeWhisper(files, where)) ??
+    (await describeTransducer(files, where));
   if (several !== null) return describeExportFolder(folder, several);
   const encoder = await describeEncoderFolder(folder, files, choice);
   if (encoder !== null) return encoder;

@@ -19,6 +19,7 @@ import { readNpmOptions } from './npm-settings.js';
 import type { NpmPackage } from './npm.source.js';
 import { describeMatting } from './matting-model.js';
 import { describePipeline } from './pipeline-model.js';
+import { describeTransducer } from './transducer-model.js';
 import { describeVoice } from './voice-model.js';
 import { describeWhisper } from './whisper-model.js';
 import { describeSentence, type PoolingChoice } from './pooling-model.js';
@@ -40,7 +41,7 @@ import { fetchWebText } from './web-request.js';
 
 const generationFile = 'generation_config.json';
 const readFiles =
-  /^(?:config|generation_config|preprocessor_config|processor_config|config_sentence_transformers|model_index|unet\/config|modules|\d+_\w+\/config)\.json$|\.onnx\.json$/;
+  /^(?:config|generation_config|preprocessor_config|processor_config|config_sentence_transformers|model_index|unet\/config|modules|\d+_\w+\/config)\.json$|\.onnx\.json$|^(?:vocab|tokens)\.txt$/;
 
 /**
  * Inspects a source without a manifest: `hf:<repository>[@revision][:file.gguf]`,
@@ -97,7 +98,10 @@ async function describeHub(
     return { ...described, others: found.others };
   }
   if (holdsAdapter(paths)) return describeHubAdapter(pinned, entries, settings);
-  const several = (await describePipeline(hubFiles, `hf:${name}`)) ?? (await describeWhisper(hubFiles, `hf:${name}`));
+  const several =
+    (await describePipeline(hubFiles, `hf:${name}`)) ??
+    (await describeWhisper(hubFiles, `hf:${name}`)) ??
+    (await describeTransducer(hubFiles, `hf:${name}`));
   if (several !== null) return hubExport(several);
   // Weights without a configuration are refused there, with what is missing.
   const isUnconfigured = !paths.includes('config.json') && holdsCheckpoint(paths);
@@ -249,8 +253,9 @@ async function describeNpm(
     const source = { uri: `npm:${spec}`, integrity: manifest._integrity };
     return describePackedGguf(gguf, { source, files, heads, license, choice });
   }
-  const pipeline = await describePipeline(listing, `npm:${spec}`);
-  if (pipeline !== null) return packedExport(pipeline);
+  const several =
+    (await describePipeline(listing, `npm:${spec}`)) ?? (await describeTransducer(listing, `npm:${spec}`));
+  if (several !== null) return packedExport(several);
   // Without a graph there is often no configuration either; a missing graph is the better message.
   requireGraph(paths, 'decoder', `npm:${spec}`);
   const config = parseJson(texts.get('config.json') ?? '', 'config.json', `npm:${spec}`);

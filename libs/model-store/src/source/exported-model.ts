@@ -7,7 +7,14 @@ import { isConfiguration } from './text-model-layout.js';
 
 /** Families of models whose graphs are served as they are, or are made of the weights of Whisper. */
 export type ExportFamily =
-  'matting' | 'musicgen' | 'piper' | 'stable-diffusion' | 'text-to-video-sd' | 'vision-language' | 'whisper';
+  | 'matting'
+  | 'musicgen'
+  | 'parakeet'
+  | 'piper'
+  | 'stable-diffusion'
+  | 'text-to-video-sd'
+  | 'vision-language'
+  | 'whisper';
 
 /** The graphs of a model and the settings that its manifest depends on. */
 export interface ExportedModel {

@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { FourierTransform } from './fourier.js';
 import { LogMelSpectrogram } from './log-mel.js';
-import { melFilters } from './mel-filters.js';
+import { melFilters } from '../../recognition/mel-filters.js';
 import { linear, parts } from './__fixtures__/parts.js';
 
 /** Audio of the reference script: a rising tone with a little noise. */
@@ -12,31 +11,6 @@ function audio(): Float32Array {
     return 0.4 * Math.sin(2 * Math.PI * (200 * t + 600 * t * t)) + 0.05 * (noise() - 0.5);
   });
 }
-
-describe('the transform', () => {
-  it.each([1, 4, 5, 16, 20, 100, 400])('of length %i equals its definition', (length) => {
-    const random = linear(length);
-    const real = Float64Array.from({ length }, () => random() - 0.5);
-    const imaginary = Float64Array.from({ length }, () => random() - 0.5);
-    const [transformedReal, transformedImaginary] = [real.slice(), imaginary.slice()];
-    new FourierTransform(length).transform(transformedReal, transformedImaginary);
-    for (let bin = 0; bin < length; bin++) {
-      let [sumReal, sumImaginary] = [0, 0];
-      for (let index = 0; index < length; index++) {
-        const angle = (-2 * Math.PI * bin * index) / length;
-        const [r, i] = [real[index] ?? 0, imaginary[index] ?? 0];
-        sumReal += r * Math.cos(angle) - i * Math.sin(angle);
-        sumImaginary += r * Math.sin(angle) + i * Math.cos(angle);
-      }
-      expect(transformedReal[bin]).toBeCloseTo(sumReal, 9);
-      expect(transformedImaginary[bin]).toBeCloseTo(sumImaginary, 9);
-    }
-  });
-
-  it('rejects other lengths', () => {
-    expect(() => new FourierTransform(6)).toThrow(RangeError);
-  });
-});
 
 describe('mel filters', () => {
   it('match the positions and weights of the reference for 128 bands', () => {

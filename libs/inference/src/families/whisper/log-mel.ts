@@ -1,10 +1,8 @@
-import { FourierTransform } from './fourier.js';
-import { melFilters, type MelFilter } from './mel-filters.js';
+import { MelEnergies } from '../../recognition/mel-energies.js';
 
 /** Hop length and window length in samples at 16 kHz. */
 export const hopSamples = 160;
 const windowSamples = 400;
-const bins = windowSamples / 2 + 1;
 const sampleRate = 16_000;
 const floor = 1e-10;
 /** Range below the loudest value, in powers of ten; everything quieter is clipped. */
@@ -12,18 +10,14 @@ const dynamicRange = 8;
 
 /** Computes Whisper's input: the logarithm of mel-weighted power, 100 frames per second, scaled to about −1…1. */
 export class LogMelSpectrogram {
-  private readonly transform = new FourierTransform(windowSamples);
-  private readonly filters: MelFilter[];
+  private readonly energies: MelEnergies;
   private readonly window = Float64Array.from(
     { length: windowSamples },
     (_, index) => 0.5 - 0.5 * Math.cos((2 * Math.PI * index) / windowSamples),
   );
-  private readonly real = new Float64Array(windowSamples);
-  private readonly imaginary = new Float64Array(windowSamples);
-  private readonly powers = [new Float64Array(bins), new Float64Array(bins)] as const;
 
   constructor(private readonly melBins: number) {
-    this.filters = melFilters({ count: melBins, transformLength: windowSamples, sampleRate });
+    this.energies = new MelEnergies({ bands: melBins, transformLength: windowSamples, sampleRate });
   }
 
   /**
@@ -40,36 +34,21 @@ export class LogMelSpectrogram {
     return scaled(result);
   }
 
-  /** Transforms two real frames as one complex signal. */
   private computePair(
     samples: Float32Array,
     frame: number,
     { frames, sounding, result }: { frames: number; sounding: number; result: Float32Array },
   ): void {
-    const { real, imaginary } = this;
     const total = frames * hopSamples;
-    this.fill(real, samples, { frame, total });
-    this.fill(imaginary, samples, { frame: frame + 1, total });
-    this.transform.transform(real, imaginary);
-    const [first, second] = this.powers;
-    for (let bin = 0; bin < bins; bin++) {
-      const mirrored = bin === 0 ? 0 : windowSamples - bin;
-      const [ar, ai] = [real[bin] as number, imaginary[bin] as number];
-      const [br, bi] = [real[mirrored] as number, imaginary[mirrored] as number];
-      first[bin] = ((ar + br) ** 2 + (ai - bi) ** 2) / 4;
-      second[bin] = ((ai + bi) ** 2 + (br - ar) ** 2) / 4;
-    }
-    this.weigh(first, (mel, power) => (result[mel * frames + frame] = power));
-    if (frame + 1 < sounding) this.weigh(second, (mel, power) => (result[mel * frames + frame + 1] = power));
-  }
-
-  private weigh(power: Float64Array, store: (mel: number, logPower: number) => void): void {
-    for (const [mel, { first, weights }] of this.filters.entries()) {
-      let sum = 0;
-      for (let index = 0; index < weights.length; index++) {
-        sum += (weights[index] as number) * (power[first + index] as number);
+    const [first, second] = this.energies.frames;
+    this.fill(first, samples, { frame, total });
+    this.fill(second, samples, { frame: frame + 1, total });
+    for (const [index, energies] of this.energies.run().entries()) {
+      const at = frame + index;
+      if (at >= sounding) return;
+      for (let mel = 0; mel < this.melBins; mel++) {
+        result[mel * frames + at] = Math.log10(Math.max(floor, energies[mel] as number));
       }
-      store(mel, Math.log10(Math.max(floor, sum)));
     }
   }
 

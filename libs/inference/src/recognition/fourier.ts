@@ -12,13 +12,13 @@ interface ComplexArrays {
 
 /** Runs one pass, which joins `radix` transforms of length `done` each into one. */
 interface Pass {
-  radix: 4 | 5;
+  radix: 2 | 4 | 5;
   done: number;
 }
 
 /**
- * Discrete Fourier transform of one length, prepared once. Lengths must be products of fours and fives (400 = 4²·5²).
- * Calls allocate nothing.
+ * Discrete Fourier transform of one length, prepared once. Lengths must be products of twos and fives (400 = 4²·5²,
+ * 512 = 4⁴·2). Calls allocate nothing.
  */
 export class FourierTransform {
   private readonly passes: Pass[] = [];
@@ -28,7 +28,7 @@ export class FourierTransform {
 
   constructor(private readonly length: number) {
     let done = 1;
-    for (const radix of [4, 5] as const) {
+    for (const radix of [4, 5, 2] as const) {
       for (; (length / done) % radix === 0; done *= radix) this.passes.push({ radix, done });
     }
     if (done !== length) throw new RangeError(`no transform of length ${length}`);
@@ -43,12 +43,34 @@ export class FourierTransform {
     let to = this.scratch;
     for (const pass of this.passes) {
       if (pass.radix === 4) this.joinFour(pass.done, from, to);
+      else if (pass.radix === 2) this.joinTwo(pass.done, from, to);
       else this.joinFive(pass.done, from, to);
       [from, to] = [to, from];
     }
     if (from.real !== real) {
       real.set(from.real);
       imaginary.set(from.imaginary);
+    }
+  }
+
+  private joinTwo(done: number, from: ComplexArrays, to: ComplexArrays): void {
+    const { length, cosines, sines } = this;
+    const half = length / 2;
+    const groups = half / done;
+    for (let low = 0; low < done; low++) {
+      const [cosine, sine] = [cosines[low * groups] as number, sines[low * groups] as number];
+      for (let group = 0; group < groups; group++) {
+        const at = group * done + low;
+        const [ar, ai] = [from.real[at] as number, from.imaginary[at] as number];
+        const [xr, xi] = [from.real[at + half] as number, from.imaginary[at + half] as number];
+        const br = xr * cosine - xi * sine;
+        const bi = xr * sine + xi * cosine;
+        const target = group * done * 2 + low;
+        to.real[target] = ar + br;
+        to.imaginary[target] = ai + bi;
+        to.real[target + done] = ar - br;
+        to.imaginary[target + done] = ai - bi;
+      }
     }
   }
 
