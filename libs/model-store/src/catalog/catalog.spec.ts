@@ -11,6 +11,7 @@ import { exportedTypes } from '../source/exported-model.js';
 import { isMattingName } from '../source/matting-model.js';
 import { pipelineFamily } from '../source/pipeline-model.js';
 import { parseSourceUri } from '../source/source-uri.js';
+import { transducerType } from '../source/transducer-model.js';
 import { catalogDraft, type CatalogEntry, catalogMemory, catalogPurposes, loadCatalog } from './catalog.js';
 
 const entries = await loadCatalog();
@@ -31,7 +32,7 @@ function kindOf({ purpose, architecture }: CatalogEntry): string | null {
   if (purpose === 'inpaint') {
     return isMattingName(architecture) || mattingBackbones.includes(architecture) ? 'matting' : null;
   }
-  if (exportedTypes.includes(architecture)) return architecture;
+  if ([...exportedTypes, transducerType].includes(architecture)) return architecture;
   return Object.hasOwn(architectures, architecture) ? architecture : null;
 }
 
@@ -74,7 +75,7 @@ describe('the catalog of open models', () => {
     expect(entry.parameters).toBeGreaterThan(entry.active ?? 0);
     // Voices and mattes have none, and Parakeet limits seconds only.
     expect(Number.isInteger(entry.context)).toBe(
-      !['tts', 'inpaint'].includes(entry.purpose) && entry.architecture !== 'nemo-conformer-tdt',
+      !['tts', 'inpaint'].includes(entry.purpose) && entry.architecture !== transducerType,
     );
     expect(Number.isInteger(entry.side)).toBe(entry.purpose === 'inpaint');
     if (entry.tools !== undefined) expect(toolStyleNames).toContain(entry.tools);
@@ -92,6 +93,7 @@ describe('the catalog of open models', () => {
     const kinds = [
       ...Object.keys(architectures).filter((name) => name !== 'gemma-embedding'),
       ...exportedTypes,
+      transducerType,
       ...['embedding', 'rerank'].flatMap((purpose) => [`${purpose} of an encoder`, `${purpose} of a decoder`]),
       ...['voice', 'stable-diffusion', 'matting'],
     ];

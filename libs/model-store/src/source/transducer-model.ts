@@ -23,7 +23,7 @@ const layouts: readonly TransducerLayout[] = [
 const precisions = ['.int8', '', '.fp16'];
 
 const configFile = 'config.json';
-const modelType = 'nemo-conformer-tdt';
+export const transducerType = 'nemo-conformer-tdt';
 const served = 'of transducers, those of NeMo that predict tokens and durations (TDT) can be added';
 
 /**
@@ -34,8 +34,8 @@ export async function describeTransducer(files: ModelFiles, where: string): Prom
   // What is wrong with a configuration is said where every model needs it.
   const config = names.has(configFile) ? await readJsonObject(files, configFile).catch(() => null) : {};
   if (config === null) return null;
-  const type = config['model_type'] ?? modelType;
-  if (type !== modelType) {
+  const type = config['model_type'] ?? transducerType;
+  if (type !== transducerType) {
     if (String(type).startsWith('nemo-conformer-')) throw pullError(`${where} holds a ${String(type)}; ${served}.`);
     return null;
   }
@@ -58,7 +58,7 @@ export async function describeTransducer(files: ModelFiles, where: string): Prom
     graphFile,
     familyOptions,
     paths: [...names].filter((path) => path === configFile || path === vocabulary || isWanted(path)),
-    config: { ...config, model_type: modelType },
+    config: { ...config, model_type: transducerType },
     preprocessor: {},
     generation: {},
   };
