@@ -1,5 +1,5 @@
-import { productOf } from '#common/values';
-import { floatsOf, floatTensor } from '../float-tensor.js';
+import { attentionFeeds, emptyCache } from '../attention-feeds.js';
+import { floatsOf } from '../float-tensor.js';
 import type { GraphTensor } from '../graph-session.js';
 import { DeviceSession } from './device-session.js';
 
@@ -57,29 +57,22 @@ async function tryHalfCaches(provider: string): Promise<boolean> {
 async function attendAndCopy(provider: string, type: 'float32' | 'float16'): Promise<number[]> {
   const { attentionGraph, joinRowsGraph, pickRowsGraph } = await import('#model-store/device');
   const [heads, headSize, tokens, capacity] = [2, 64, 5, 8];
-  const attention = attentionGraph({ heads, keyValueHeads: heads, headSize }, type);
-  const opened = [attention, pickRowsGraph(1, type), joinRowsGraph(1, type)].map((model) => {
+  const sizes = { heads, keyValueHeads: heads, headSize };
+  const opened = [attentionGraph(sizes, type), pickRowsGraph(1, type), joinRowsGraph(1, type)].map((model) => {
     const options = { modelPath: '', model, intraOpThreads: 1, spinning: false, isWhole: provider !== 'cpu' };
     return DeviceSession.open(options, { provider, providerNote: null });
   });
   try {
     const [attending, picking, joining] = (await Promise.all(opened)) as [DeviceSession, DeviceSession, DeviceSession];
-    const floats = (input: string, dims: number[]) => {
-      const data = Float32Array.from({ length: productOf(dims) }, (_, index) => Math.sin(index * (1 + input.length)));
-      return floatTensor(attending, { input, data, dims });
-    };
     const integers = (...values: number[]) => {
       return picking.tensor('int64', BigInt64Array.from(values, BigInt), [values.length]);
     };
-    const lengths = (value: number) => attending.tensor('int32', Int32Array.of(value), [1]);
-    const fresh = ['query', 'key', 'value'].map((name) => [name, floats(name, [1, tokens, heads * headSize])]);
-    const past = ['past_key', 'past_value'].map((name) => [name, floats(name, [1, heads, capacity, headSize])]);
-    const feeds = {
-      ...Object.fromEntries([...fresh, ...past]),
-      seqlens_k: lengths(tokens - 1),
-      total_length: lengths(tokens),
-    };
-    const attended = await attending.run(feeds as Record<string, GraphTensor>, ['y', 'present_key', 'present_value']);
+    const feeds = attentionFeeds(attending, sizes, {
+      cache: emptyCache(attending, sizes, capacity),
+      length: 0,
+      tokens,
+    });
+    const attended = await attending.run(feeds, ['y', 'present_key', 'present_value']);
     const key = attended['present_key'] as GraphTensor;
     const [none, more] = [integers(0, 0, 0, 0, 0, 0, 0, 0), integers(0, 0, 0, 0, 0, 0, capacity, 0)];
     const picked = await picking.run({ 'x.0': key, rows: integers(0), length: integers(tokens), pads: more }, ['y.0']);

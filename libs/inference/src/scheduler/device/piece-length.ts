@@ -1,6 +1,7 @@
 import type { AttentionSizes } from '#model-store/device';
+import { attentionFeeds, emptyCache } from '../../runtime/attention-feeds.js';
 import type { DeviceGraph } from '../../runtime/decoder-graph.js';
-import { floatTensor, floatsOf } from '../../runtime/float-tensor.js';
+import { floatsOf } from '../../runtime/float-tensor.js';
 import type { GraphDevice, GraphSession, GraphTensor } from '../../runtime/graph-session.js';
 
 /** Tokens of one run that drivers compute right with the operator's plain kernel. Above it has another one. */
@@ -40,43 +41,19 @@ export async function findPieceLength({ device, provider, ...cache }: PieceTrial
 }
 
 /** Returns what the operator gives for the tokens of the trial, in runs of some tokens each. */
-async function attend(
-  session: GraphSession,
-  { heads, keyValueHeads, headSize }: AttentionSizes,
-  pieces: readonly number[],
-): Promise<number[]> {
-  const emptyCache = (input: string) => {
-    const data = new Float32Array(trialTokens * keyValueHeads * headSize);
-    return floatTensor(session, { input, data, dims: [1, keyValueHeads, trialTokens, headSize] });
-  };
-  let [key, value]: [GraphTensor, GraphTensor] = [emptyCache('past_key'), emptyCache('past_value')];
+async function attend(session: GraphSession, sizes: AttentionSizes, pieces: readonly number[]): Promise<number[]> {
+  let cache = emptyCache(session, sizes, trialTokens);
   let length = 0;
   const results: number[] = [];
   for (const tokens of pieces) {
-    const values = (input: string, count: number, seed: number): GraphTensor => {
-      const width = count * headSize;
-      const data = Float32Array.from({ length: tokens * width }, (_, index) => spread(length * width + index, seed));
-      return floatTensor(session, { input, data, dims: [1, tokens, width] });
-    };
-    const feeds = {
-      query: values('query', heads, 1),
-      key: values('key', keyValueHeads, 2),
-      value: values('value', keyValueHeads, 3),
-      past_key: key,
-      past_value: value,
-      seqlens_k: session.tensor('int32', Int32Array.of(length + tokens - 1), [1]),
-      total_length: session.tensor('int32', Int32Array.of(length + tokens), [1]),
-    };
+    const feeds = attentionFeeds(session, sizes, { cache, length, tokens });
     const outputs = await session.run(feeds, ['y', 'present_key', 'present_value']);
-    [key, value] = [outputs['present_key'] as GraphTensor, outputs['present_value'] as GraphTensor];
+    cache = {
+      past_key: outputs['present_key'] as GraphTensor,
+      past_value: outputs['present_value'] as GraphTensor,
+    };
     results.push(...floatsOf(outputs['y']));
     length += tokens;
   }
   return results;
-}
-
-/** Numbers from -1 to 1 without a pattern that a kernel could hide a fault in. */
-function spread(index: number, seed: number): number {
-  const wave = Math.sin(index * 78.233 + seed * 12.9898) * 43_758.545_3;
-  return 2 * (wave - Math.floor(wave)) - 1;
 }
