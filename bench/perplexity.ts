@@ -1,9 +1,9 @@
-import { mkdir, mkdtemp, readFile, rm, stat, symlink } from 'node:fs/promises';
+import { mkdir, mkdtemp, rm, stat, symlink } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, join, resolve } from 'node:path';
-import { Tokenizer } from '@huggingface/tokenizers';
 import { cutWindows, openDecoder, openGraph, tokenLosses } from '#inference';
 import { convertModel } from '#model-store';
+import { difference, mean, tokenize } from './perplexity/losses.js';
 import { benchOptions } from './settings.js';
 
 interface Settings {
@@ -85,18 +85,6 @@ against the first model. The models need one tokenizer.`,
   return { models, texts, ...settings };
 }
 
-async function tokenize(folder: string, texts: string[]): Promise<Int32Array> {
-  const readJson = async (name: string) => JSON.parse(await readFile(join(folder, name), 'utf8')) as object;
-  const tokenizer = new Tokenizer(await readJson('tokenizer.json'), await readJson('tokenizer_config.json'));
-  const parts = await Promise.all(
-    texts.map(async (path) => {
-      const content = await readFile(path, 'utf8');
-      return path.endsWith('.json') ? (JSON.parse(content) as { text: string }).text : content;
-    }),
-  );
-  return Int32Array.from(tokenizer.encode(parts.join('\n\n')).ids);
-}
-
 /** As many windows as are asked for. */
 function windowsOf(tokens: Int32Array, { rows, window, batches }: Settings): Int32Array[] {
   const windows = cutWindows(tokens, { window });
@@ -149,18 +137,6 @@ function print(results: ModelResult[], settings: Settings): void {
     ];
     console.log(`| ${cells.join(' | ')} |`);
   }
-}
-
-/** Mean difference with the standard error of paired samples. */
-function difference(losses: Float64Array, reference: Float64Array): string {
-  const differences = losses.map((loss, index) => loss - (reference[index] ?? NaN));
-  const average = mean(differences);
-  const variance = mean(differences.map((value) => (value - average) ** 2));
-  return `${average >= 0 ? '+' : ''}${average.toFixed(4)} ± ${Math.sqrt(variance / differences.length).toFixed(4)}`;
-}
-
-function mean(values: Float64Array): number {
-  return values.reduce((sum, value) => sum + value, 0) / values.length;
 }
 
 await main();

@@ -5,6 +5,7 @@ export const benches = {
   admission: 'time and requests per second of the api against a plain NestJS route and BullMQ',
   affinity: 'sticky jobs against the same workers without them',
   architectures: 'text models of each architecture against llama with layers of the same size',
+  'cache-precision': 'caches of text models in 8 bits and in floats',
   console: 'usage over a year, and the api under open pages of the console',
   decoding: 'decoding images in a sandbox against decoding them in the calling process',
   embeddings: 'embeddings against the engine without the platform and transformers.js',

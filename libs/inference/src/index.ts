@@ -7,6 +7,7 @@ export type { Decoder } from './scheduler/decoder.js';
 export { registerProviderLibraries } from './runtime/c-api/provider-libraries.js';
 export { openGraph } from './runtime/open-graph.js';
 export { openDecoder } from './scheduler/open-decoder.js';
+export { calibrateScales } from './evaluation/cache-scales.js';
 export { loadFamilyEngine } from './families/index.js';
 export { kokoroPhonemes } from './families/kokoro/kokoro.phonemes.js';
 export { padId, symbolIds } from './families/kokoro/kokoro.vocabulary.js';

@@ -45,7 +45,7 @@ interface DecoderGraphBase {
    * keys of its indexer. Empty if all layers of a split graph keep states.
    */
   caches: CacheNames[];
-  cacheType: 'float32' | 'float16';
+  cacheType: 'float32' | 'float16' | 'int8';
   kvHeads: number;
   headDim: number;
   vocabularySize: number;
@@ -327,7 +327,7 @@ function sizesOf(pasts: readonly TensorDescription[], hints: DecoderHints): Cach
 function describeCache(past: TensorDescription, hints: DecoderHints): Omit<BaseShape, 'vocabularySize'> {
   const [, heads, , dimension] = past.shape;
   return {
-    cacheType: floatType(past),
+    cacheType: past.type === 'int8' ? 'int8' : floatType(past),
     kvHeads: fixedSize(heads, hints.kvHeads, 'num_key_value_heads'),
     headDim: fixedSize(dimension, hints.headDim, 'head_dim'),
   };

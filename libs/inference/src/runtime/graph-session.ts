@@ -3,10 +3,10 @@
  * provide fakes.
  */
 
-export type TensorType = 'float32' | 'float16' | 'int64' | 'int32' | 'uint8' | 'bool';
+export type TensorType = 'float32' | 'float16' | 'int64' | 'int32' | 'int8' | 'uint8' | 'bool';
 
 /** Tensor data. float16 is passed as bits in a Uint16Array (Node 20 has no Float16Array), bool as bytes. */
-export type TensorData = Float32Array | Uint16Array | BigInt64Array | Int32Array | Uint8Array;
+export type TensorData = Float32Array | Uint16Array | BigInt64Array | Int32Array | Int8Array | Uint8Array;
 
 /** A tensor in host memory, created by `GraphSession.tensor`. Its data is read when the graph runs, not on creation. */
 export interface GraphTensor {

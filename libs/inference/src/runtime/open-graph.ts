@@ -59,6 +59,7 @@ async function openOnProvider({ providers, ...options }: GraphOptions): Promise<
 async function openOn(options: SessionOptions, chosen: ChosenProvider): Promise<GraphSession> {
   // The binding knows no provider of a library.
   if (isOfLibrary(chosen.provider)) return await openOnDevice(options, chosen);
+  if (chosen.provider === 'cpu' && options.cacheInPlace !== undefined) return await openInPlace(options, chosen);
   if (!isDevice(chosen.provider)) return await openOnBinding(options, chosen);
   try {
     return await openOnDevice(options, chosen);
@@ -88,6 +89,21 @@ async function withPickedLogits(options: SessionOptions): Promise<Uint8Array | n
 
 function fileOf({ modelPath, model }: SessionOptions): { folder: string; graphFile: string; model?: Uint8Array } {
   return { folder: dirname(modelPath), graphFile: basename(modelPath), ...(model !== undefined && { model }) };
+}
+
+/** Opens a decoder whose cache the processor writes in place. Throws for one that the operator does not compute. */
+async function openInPlace(options: SessionOptions, chosen: ChosenProvider): Promise<DeviceSession> {
+  const { cacheInPlace } = options;
+  const { graphForDevice } = await import('#model-store/device');
+  const scales = typeof cacheInPlace === 'object' ? { cacheScales: cacheInPlace } : {};
+  const wanted = { takesHalfFloats: true, cacheInPlaceOn: 'cpu', keepsIntegerProducts: true, ...scales };
+  const changed = await graphForDevice(fileOf(options), wanted);
+  if (changed?.cacheInPlace !== true) throw new Error('its cache cannot be written in place');
+  try {
+    return await DeviceSession.open({ ...options, model: changed.model }, chosen);
+  } finally {
+    freeBytes(changed.model);
+  }
 }
 
 /** Opens a graph as the device computes it best, from the same files. */

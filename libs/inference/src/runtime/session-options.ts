@@ -1,3 +1,5 @@
+import type { CacheScales } from '#model-store/device';
+
 /** How a graph is opened, in whichever runtime session. */
 export interface SessionOptions {
   /** Path of the `.onnx` file; its external data is beside it under the names in the graph. */
@@ -23,6 +25,11 @@ export interface SessionOptions {
   outputs?: readonly string[];
   /** The graph is a decoder, whose cache may stay on a device that writes it in place; default false. */
   isDecoder?: boolean;
+  /**
+   * On the processor, the cache of a decoder is written in place, in floats or with scales of each layer in 8 bits;
+   * absent: it is an input of every run, as models are served (`docs/decisions/int8-caches.md`).
+   */
+  cacheInPlace?: 'float32' | readonly CacheScales[];
   /** Whether a decoder is to return the logits of any places of a run, where its layout allows that; default false. */
   picksLogits?: boolean;
   /** Refuses a graph of which a part would run on the processor, and its values cross the bus; default false. */

@@ -13,7 +13,16 @@ const pastKeyPattern = /^past_key_values\.(\d+)\.key$/;
 const otherPasts = /^(?:past_states\.|media$)|\.latent$/;
 
 /** Half floats take half of the memory, and of its bandwidth; scores and sums are floats in either case. */
-export type CacheType = 'float32' | 'float16';
+export type FloatCacheType = 'float32' | 'float16';
+
+/** What the numbers of a cache are. Integers of 8 bits take a quarter, and have scales. */
+export type CacheType = FloatCacheType | 'int8';
+
+/** Scales of the 8-bit keys and values of a layer: one each, or one for every value of every head. */
+export interface CacheScales {
+  keys: Float32Array;
+  values: Float32Array;
+}
 
 /**
  * Turns a split graph into one whose cache is written in place by GroupQueryAttention: `past_key_values.N.key|value` and
@@ -26,7 +35,7 @@ export type CacheType = 'float32' | 'float16';
 export async function writeCacheInPlace(
   graph: EditedGraph,
   provider: string,
-  cacheType: CacheType = 'float32',
+  cache: FloatCacheType | readonly CacheScales[] = 'float32',
 ): Promise<boolean> {
   const inputs = [...graph.inputs.keys()];
   if (!graph.outputs.has('new_kv') || inputs.some((name) => otherPasts.test(name))) return false;
@@ -38,12 +47,15 @@ export async function writeCacheInPlace(
     found.push(attention);
   }
   if (found.length === 0) return false;
-  const halves = cacheType === 'float16' ? await halvesOf(graph, found) : null;
+  const halves = cache === 'float16' ? await halvesOf(graph, found) : null;
   if (halves === undefined) return false;
   for (const [name, { dimensions, values }] of halves ?? []) {
     graph.setWeight(halfName(name), 'float16', dimensions, values);
   }
-  for (const attention of found) replaceAttention(graph, attention, cacheType);
+  found.forEach((attention, index) => {
+    if (typeof cache === 'string') replaceAttention(graph, attention, cache);
+    else replaceAttention(graph, attention, 'int8', setScales(graph, attention, cache[index]));
+  });
   takePositions(graph);
   pickLastToken(graph);
   sumExponentials(graph);
@@ -79,7 +91,35 @@ function halfName(name: string): string {
   return `${name}.half`;
 }
 
-function replaceAttention(graph: EditedGraph, attention: SplitAttention, cacheType: CacheType): void {
+/** Names and attributes of the scales of a layer. Throws `RangeError` for a number that the operator does not take. */
+interface ScaledCache {
+  names: string[];
+  attributes: OnnxNode['attributes'];
+}
+
+function setScales(
+  graph: EditedGraph,
+  { layer, keyValueHeads, headSize }: SplitAttention,
+  scales: CacheScales | undefined,
+): ScaledCache {
+  const parts = Object.entries({ k: scales?.keys ?? new Float32Array(0), v: scales?.values ?? new Float32Array(0) });
+  const [count = 0] = parts.map(([, values]) => values.length);
+  const isOne = count === 1;
+  if (!isOne && count !== keyValueHeads * headSize) throw new RangeError(`layer ${layer} has ${count} scales`);
+  const names = parts.map(([part, values]) => {
+    graph.setWeight(`device.${layer}.${part}_scale`, 'float32', [count], values);
+    return `device.${layer}.${part}_scale`;
+  });
+  const type = isOne ? 'PER_TENSOR' : 'PER_CHANNEL';
+  return { names, attributes: { k_quant_type: type, v_quant_type: type, kv_cache_bit_width: 8 } };
+}
+
+function replaceAttention(
+  graph: EditedGraph,
+  attention: SplitAttention,
+  cacheType: CacheType,
+  scaled?: ScaledCache,
+): void {
   const { layer, query, key, value, rotation, heads, keyValueHeads, headSize, scale, window, softCap, sinks, end } =
     attention;
   const pasts = [pastName(layer, 'key'), pastName(layer, 'value')];
@@ -88,17 +128,17 @@ function replaceAttention(graph: EditedGraph, attention: SplitAttention, cacheTy
   const stored = (name: string) => (isHalf ? halfName(name) : name);
   const tables = rotation === null ? ['', ''] : [stored(rotation.cosines), stored(rotation.sines)];
   // Between the tables and the sinks are positions and a bias, which the operator does without.
-  const optional = sinks === null ? tables : [...tables, '', '', stored(sinks)];
+  const optional = sinks === null && !scaled ? tables : [...tables, '', '', sinks === null ? '' : stored(sinks)];
   const [output = ''] = end.outputs;
   const part = (name: string) => `device.${layer}.${name}`;
-  const cast = (from: string, to: string, type: CacheType): OnnxNode => {
+  const cast = (from: string, to: string, type: FloatCacheType): OnnxNode => {
     return { operator: 'Cast', domain: '', inputs: [from], outputs: [to], attributes: { to: onnxDataTypeCode[type] } };
   };
   const fresh = isHalf ? [part('query'), part('key'), part('value')] : [query, key, value];
   const operator: OnnxNode = {
     operator: 'GroupQueryAttention',
     domain: contribDomain,
-    inputs: [...fresh, ...pasts, lastKeys, totalLength, ...optional],
+    inputs: [...fresh, ...pasts, lastKeys, totalLength, ...optional, ...(scaled?.names ?? [])],
     outputs: [isHalf ? part('output') : output, ...presents],
     attributes: {
       num_heads: heads,
@@ -107,6 +147,7 @@ function replaceAttention(graph: EditedGraph, attention: SplitAttention, cacheTy
       ...(rotation !== null && { do_rotary: 1, rotary_interleaved: rotation.interleaved }),
       ...(window !== null && { local_window_size: window }),
       ...(softCap !== null && { softcap: { float: softCap } }),
+      ...scaled?.attributes,
     },
   };
   const before = [query, key, value].map((from, index) => cast(from, fresh[index] ?? '', 'float16'));

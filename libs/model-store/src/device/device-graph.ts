@@ -1,6 +1,6 @@
 import { readFloat16 } from '#common';
 import { blockChannels } from './channel-blocks.js';
-import { type CacheType, writeCacheInPlace } from './cache-in-place.js';
+import { type CacheScales, type FloatCacheType, writeCacheInPlace } from './cache-in-place.js';
 import { EditedGraph, type GraphFile } from './edited-graph.js';
 import { onnxDataTypeCode } from '../onnx/onnx-types.js';
 
@@ -10,7 +10,11 @@ export interface DeviceGraphOptions {
   /** The provider on which the cache of a decoder is to be written in place, where its kernels allow that; null: nowhere. */
   cacheInPlaceOn: string | null;
   /** Numbers of that cache; default: float32. */
-  cacheType?: CacheType;
+  cacheType?: FloatCacheType;
+  /** Whether integer products stay as they are, which the processor has; default: false. */
+  keepsIntegerProducts?: boolean;
+  /** Of each layer, for a cache of 8-bit integers in place of floats. */
+  cacheScales?: readonly CacheScales[];
 }
 
 export interface DeviceGraphFile {
@@ -26,13 +30,20 @@ export interface DeviceGraphFile {
  */
 export async function graphForDevice(
   file: GraphFile,
-  { takesHalfFloats, cacheInPlaceOn, cacheType = 'float32' }: DeviceGraphOptions,
+  {
+    takesHalfFloats,
+    cacheInPlaceOn,
+    cacheType = 'float32',
+    cacheScales,
+    keepsIntegerProducts = false,
+  }: DeviceGraphOptions,
 ): Promise<DeviceGraphFile | null> {
   const graph = await EditedGraph.open(file);
   if (graph === null) return null;
   if (!takesHalfFloats) await widenHalfTables(graph);
-  await blockChannels(graph);
-  const isInPlace = cacheInPlaceOn !== null && (await writeCacheInPlace(graph, cacheInPlaceOn, cacheType));
+  if (!keepsIntegerProducts) await blockChannels(graph);
+  const isInPlace =
+    cacheInPlaceOn !== null && (await writeCacheInPlace(graph, cacheInPlaceOn, cacheScales ?? cacheType));
   const model = await graph.encode();
   return model === null ? null : { model, cacheInPlace: isInPlace };
 }

@@ -1,5 +1,5 @@
 import { encodeModel, type TensorPlacement } from '../onnx/graph-encoder.js';
-import type { CacheType } from './cache-in-place.js';
+import type { CacheType, FloatCacheType } from './cache-in-place.js';
 import { GraphBuilder, type OnnxInitializer, type ValueName } from '../onnx/index.js';
 
 /** Small graphs that the cache of a device needs, as files in memory. */
@@ -21,7 +21,7 @@ export interface AttentionSizes {
 }
 
 /** GroupQueryAttention alone, `query` to `y` `[batch, seq, heads * size]`, without a rotation. */
-export function attentionGraph({ heads, keyValueHeads, headSize }: AttentionSizes, type: CacheType): Uint8Array {
+export function attentionGraph({ heads, keyValueHeads, headSize }: AttentionSizes, type: FloatCacheType): Uint8Array {
   const builder = new GraphBuilder('attention');
   const sizes = { query: heads, key: keyValueHeads, value: keyValueHeads };
   for (const [name, count] of Object.entries(sizes)) {

@@ -125,6 +125,7 @@ export const errorMessageAt = 2;
 export const elementTypes = {
   float32: 1,
   uint8: 2,
+  int8: 3,
   int32: 6,
   int64: 7,
   bool: 9,

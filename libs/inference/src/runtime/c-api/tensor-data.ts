@@ -4,7 +4,7 @@ import type { TensorData } from '../graph-session.js';
 export function bytesPerElement(type: string): number {
   if (type === 'int64') return 8;
   if (type === 'float16') return 2;
-  return type === 'uint8' || type === 'bool' ? 1 : 4;
+  return type === 'int8' || type === 'uint8' || type === 'bool' ? 1 : 4;
 }
 
 /** Returns the values in the bytes. Throws for a type without tensors here. */
@@ -18,6 +18,8 @@ export function arrayOf(type: string, bytes: ArrayBuffer): TensorData {
       return new BigInt64Array(bytes);
     case 'int32':
       return new Int32Array(bytes);
+    case 'int8':
+      return new Int8Array(bytes);
     case 'uint8':
     case 'bool':
       return new Uint8Array(bytes);

@@ -7,7 +7,7 @@ export interface CacheShape {
   tensors: number;
   kvHeads: number;
   headDim: number;
-  type: 'float32' | 'float16';
+  type: 'float32' | 'float16' | 'int8';
 }
 
 /** Keys and values of some rows on the device, one tensor per cache input. Shared by their holders. */
@@ -115,7 +115,7 @@ export class CacheCopier {
   private async makeZeros(): Promise<KeptTensor> {
     const { kvHeads, headDim, type } = this.shape;
     const session = await this.joiner();
-    const values = new (type === 'float16' ? Uint16Array : Float32Array)(kvHeads * headDim);
+    const values = new arrays[type](kvHeads * headDim);
     const zeros = session.tensor(type, values, [1, kvHeads, 1, headDim]);
     const nothing = padsOf(session, 0);
     const first = session.tensor('int64', BigInt64Array.of(0n), [1]);
@@ -137,6 +137,8 @@ export class CacheCopier {
     ));
   }
 }
+
+const arrays = { float32: Float32Array, float16: Uint16Array, int8: Int8Array };
 
 /** Positions to add behind those of `[rows, heads, positions, size]`, as the operator Pad takes them. */
 function padsOf(session: GraphSession, positions: number) {

@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { type CacheType, graphForDevice } from '#model-store/device';
+import { type FloatCacheType, graphForDevice } from '#model-store/device';
 import { expectLogits, logitDistance, logitsOf } from '#test/expected-logits';
 import { hasSoftwareGpu, softwareGpu, softwareGpuTimeouts } from '#test/software-gpu';
 import {
@@ -38,7 +38,7 @@ const split = [
 ];
 const inPlace = tinyArchitectures.filter((name) => !split.includes(name));
 
-async function graphOf(name: string, provider: string, cacheType: CacheType = 'float32') {
+async function graphOf(name: string, provider: string, cacheType: FloatCacheType = 'float32') {
   const home = await convertArchitecture(name, join(folder, `${provider}-${name}-${cacheType}`), {});
   const graphFile = 'model.onnx';
   const options = { takesHalfFloats: false, cacheInPlaceOn: provider, cacheType };
@@ -56,7 +56,11 @@ function expectRounded(actual: Float32Array, wanted: ArrayLike<number>): void {
 /** Computes the known texts, each prompt alone and then all of them in a batch. */
 async function expectKnownTexts(
   name: string,
-  { provider, isWhole = false, cacheType = 'float32' }: { provider: string; isWhole?: boolean; cacheType?: CacheType },
+  {
+    provider,
+    isWhole = false,
+    cacheType = 'float32',
+  }: { provider: string; isWhole?: boolean; cacheType?: FloatCacheType },
 ): Promise<void> {
   const { modelPath, changed } = await graphOf(name, provider, cacheType);
   expect(changed?.cacheInPlace).toBe(true);

@@ -2,9 +2,11 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { type CacheType, graphForDevice, groupQueryKernel } from '#model-store/device';
+import { type CacheScales, type FloatCacheType, graphForDevice, groupQueryKernel } from '#model-store/device';
+import { logitDistance } from '#test/expected-logits';
 import { hasSoftwareGpu, softwareGpu, softwareGpuTimeouts } from '#test/software-gpu';
 import { buildTinyModel, type TinyModelOptions } from '#test/tiny-models';
+import { calibrateScales } from '../../evaluation/cache-scales.js';
 import { DeviceSession } from '../../runtime/c-api/device-session.js';
 import { takesHalfCaches } from '../../runtime/c-api/half-floats.js';
 import type { GraphSession } from '../../runtime/graph-session.js';
@@ -42,7 +44,7 @@ async function openOn(
   provider: string,
   { home, graphFile, ...options }: Built,
   cacheInPlace = true,
-  cacheType: CacheType = 'float32',
+  cacheType: FloatCacheType = 'float32',
 ): Promise<DeviceSession> {
   const changed = await graphForDevice(
     { folder: home, graphFile },
@@ -217,6 +219,39 @@ describe('a cache of half floats', softwareGpuTimeouts, () => {
     expect(await takesHalfCaches('cpu')).toBe(true);
     // SwiftShader has no half floats.
     if (hasSoftwareGpu) expect(await takesHalfCaches('webgpu')).toBe(false);
+  });
+});
+
+/* The processor's kernel computes with integers; those of devices are not used. */
+describe('a cache of 8-bit integers', () => {
+  const openInBits = async ({ home, graphFile, ...options }: Built, cacheScales: CacheScales[]) => {
+    const wanted = { takesHalfFloats: false, cacheInPlaceOn: 'cpu', cacheScales };
+    const changed = await graphForDevice({ folder: home, graphFile }, wanted);
+    return await DeviceSession.open({ ...options, model: changed?.model }, { provider: 'cpu', providerNote: null });
+  };
+
+  it.each(['tensor', 'channel'] as const)(
+    'returns logits near those of floats, also over copies of its rows: scales per %s',
+    async (kind) => {
+      const built = await build({});
+      const plain = await openOn('cpu', built, false);
+      // Every token of the prompts, behind others: what is larger than in this text is cut off.
+      const calibration = Int32Array.from({ length: 240 }, (_, index) => 260 + ((index * 37) % 170));
+      const session = await openInBits(built, await calibrateScales(plain, calibration, kind));
+      const caches = [...session.inputs, ...session.outputs].filter(({ name }) => /^(?:past|present)/.test(name));
+      expect(new Set(caches.map(({ type }) => type))).toEqual(new Set(['int8']));
+      const [expected, found] = [await logitsOf(plain), await logitsOf(session)];
+      expect(found.length).toBe(expected.length);
+      const largest = Math.max(...expected.flat().map(Math.abs));
+      const distances = found.map((logits, index) => logitDistance(Float32Array.from(logits), expected[index] ?? []));
+      expect(Math.max(...distances)).toBeGreaterThan(0);
+      expect(Math.max(...distances) / largest).toBeLessThan(0.05);
+    },
+  );
+
+  it('takes one scale, or one per value of a head', async () => {
+    const scales = { keys: new Float32Array(3), values: new Float32Array(3) };
+    await expect(openInBits(await build({}), [scales, scales])).rejects.toThrow(/layer 0 has 3 scales/);
   });
 });
 

@@ -25,9 +25,10 @@ export interface PieceTrial extends Pick<DeviceGraph, 'kvHeads' | 'headDim' | 'c
  * ways: in the logits of a model whose layers mostly have windows, which have another kernel, the fault may be small.
  */
 export async function findPieceLength({ device, provider, ...cache }: PieceTrial): Promise<number> {
-  if (provider === 'cpu') return Infinity;
-  const { attentionGraph } = await import('#model-store/device');
   const { kvHeads, headDim, cacheType } = cache;
+  // Integers are kept on the processor only.
+  if (provider === 'cpu' || cacheType === 'int8') return Infinity;
+  const { attentionGraph } = await import('#model-store/device');
   const sizes = { heads: 2 * kvHeads, keyValueHeads: kvHeads, headSize: headDim };
   const session = await device.openBeside(attentionGraph(sizes, cacheType));
   try {
