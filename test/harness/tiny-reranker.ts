@@ -20,6 +20,7 @@ export const tinyRerankers = [
   'tiny-mpnet-reranker',
   'tiny-modernbert-reranker',
   'tiny-gte-reranker',
+  'tiny-jina-v3-reranker',
 ] as const;
 
 export type TinyReranker = (typeof tinyRerankers)[number];

@@ -20,7 +20,8 @@ from safetensors.torch import load_file, save_file
 from sentence_transformers import SentenceTransformer
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
 from transformers import (
-    BertConfig, BertForSequenceClassification, GteConfig, GteForSequenceClassification, GteModel, ModernBertConfig,
+    BertConfig, BertForSequenceClassification, GteConfig, GteForSequenceClassification, GteModel,
+    JinaEmbeddingsV3Config, JinaEmbeddingsV3ForSequenceClassification, JinaEmbeddingsV3Model, ModernBertConfig,
     ModernBertForSequenceClassification, ModernBertModel, MPNetConfig, MPNetForSequenceClassification, MPNetModel,
     NomicBertConfig, NomicBertModel,
     PreTrainedTokenizerFast, RobertaConfig, RobertaForSequenceClassification, RobertaModel, XLMRobertaConfig,
@@ -203,6 +204,10 @@ def main() -> None:
     mpnet.num_labels = gte.num_labels = 1
     reranker("tiny-mpnet-reranker", MPNetForSequenceClassification(mpnet), masked)
     reranker("tiny-gte-reranker", GteForSequenceClassification(gte), words)
+    torch.manual_seed(17)
+    jina = JinaEmbeddingsV3Config(vocab_size=len(pieces), num_labels=1, **roberta)
+    encoder("tiny-jina-v3", JinaEmbeddingsV3Model(jina), pieces, "mean")
+    reranker("tiny-jina-v3-reranker", JinaEmbeddingsV3ForSequenceClassification(jina), pieces)
 
 
 if __name__ == "__main__":

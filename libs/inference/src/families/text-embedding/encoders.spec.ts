@@ -12,7 +12,15 @@ import { loadTextEmbeddingFamily } from './text-embedding.family.js';
 
 /* Encoders as their authors publish them, converted, against the reference (tools/reference/text_encoders.py). */
 
-const models = ['tiny-roberta', 'tiny-xlm-roberta', 'tiny-mpnet', 'tiny-nomic-bert', 'tiny-gte', 'tiny-modernbert'];
+const models = [
+  'tiny-roberta',
+  'tiny-xlm-roberta',
+  'tiny-mpnet',
+  'tiny-nomic-bert',
+  'tiny-gte',
+  'tiny-modernbert',
+  'tiny-jina-v3',
+];
 
 interface Reference {
   texts: string[];

@@ -22,16 +22,16 @@ export interface RotaryNames {
   projections: string;
   output: string;
   attentionNorm: string;
-  /** The half that goes through the activation, and the half that multiplies it. */
+  /** What goes through the activation, and what multiplies it; null: nothing does. */
   activated: PartName;
-  multiplied: PartName;
+  multiplied: PartName | null;
   down: string;
   feedForwardNorm: string;
   /** Behind the last layer. */
   finalNorm: string | null;
 }
 
-/** Sizes and settings that determine the graph of an encoder with rotary positions and gated layers. */
+/** Sizes and settings that determine the graph of an encoder with rotary positions. */
 export interface RotaryShape {
   layers: number;
   hiddenSize: number;
@@ -192,7 +192,8 @@ class RotaryEmitter {
         ...(part === undefined ? {} : { fromRow: part * feedForwardSize }),
       });
     const active = this.parts.activate(wide(names.activated), activation);
-    const gated = this.builder.node('Mul', [active, wide(names.multiplied)]);
+    const { multiplied } = names;
+    const gated = multiplied === null ? active : this.builder.node('Mul', [active, wide(multiplied)]);
     return this.linear(gated, { name: prefix + names.down, inputs: feedForwardSize, outputs: hiddenSize });
   }
 

@@ -47,6 +47,14 @@ const modernNames: RotaryNames = {
   finalNorm: 'final_norm',
 };
 
+const jinaNames: RotaryNames = {
+  ...nomicNames,
+  projections: 'mixer.Wqkv',
+  output: 'mixer.out_proj',
+  activated: { name: 'mlp.fc1' },
+  multiplied: null,
+};
+
 type Variant = Pick<RotaryShape, 'typeTable' | 'normsFirst' | 'bases' | 'windows' | 'activation' | 'epsilon'> &
   Partial<Pick<RotaryShape, 'frequencyDivisor'>>;
 
@@ -140,7 +148,34 @@ const modern: RotaryKind = {
   }),
 };
 
-const kinds: Record<string, RotaryKind> = { gte, new: gte, nomic_bert: nomic, modernbert: modern };
+/** Jina v3. The adapters of its tasks are in files of their own, which are not read. */
+const jina: RotaryKind = {
+  prefixes: ['roberta.'],
+  names: jinaNames,
+  variant: (settings, layers) => ({
+    typeTable: settings.number(1, 'type_vocab_size') > 0 ? typeTable : null,
+    normsFirst: false,
+    bases: repeated(ropeBase(settings, 20_000, 'rope_theta'), layers),
+    windows: repeated(null, layers),
+    activation: settings.activation(['gelu', 'gelu-tanh', 'silu'], 'hidden_act'),
+    epsilon: settings.number(1e-5, 'layer_norm_eps'),
+  }),
+  head: () => ({
+    pooling: 'cls',
+    dense: 'classifier.dense',
+    activation: 'tanh',
+    norm: null,
+    output: 'classifier.out_proj',
+  }),
+};
+
+const kinds: Record<string, RotaryKind> = {
+  gte,
+  new: gte,
+  nomic_bert: nomic,
+  modernbert: modern,
+  jina_embeddings_v3: jina,
+};
 
 /** Model types with rotary positions. */
 export const rotaryTypes: readonly string[] = Object.keys(kinds);
