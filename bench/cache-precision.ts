@@ -104,9 +104,20 @@ function printLosses(): void {
   });
 }
 
+/** Reads the text with every subject, without measuring times. */
+async function prepareAll(): Promise<void> {
+  for (const subject of subjects) {
+    try {
+      await subject.prepare?.();
+    } finally {
+      await subject.close?.();
+    }
+  }
+}
+
 const subjects: BenchSubject[] = [];
 for (const kind of kinds) subjects.push(await subjectOf(kind));
 const settings = { model: basename(model), threads, steps, calibration, scored: scored * windowCount };
 if (rounds > 0) await runBench({ name: 'cache-precision', settings, subjects, rounds, ratiosOf, json });
-else for (const subject of subjects) await subject.prepare?.().finally(() => subject.close?.());
+else await prepareAll();
 if (scored > 0) printLosses();

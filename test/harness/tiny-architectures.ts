@@ -58,6 +58,9 @@ export const architecturesWithLatents = [
   'glm5.2',
 ];
 
+/** Models whose tokens attend to positions that an indexer chooses. */
+export const architecturesWithIndexers = ['deepseek-v3.2', 'glm5', 'glm5.2'];
+
 /** Models whose layers share keys and values. */
 export const architecturesWithSharedKeys = ['gemma3n', 'gemma4', 'gemma4-moe'];
 

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import {
+  architecturesWithIndexers,
   architecturesWithSharedKeys,
   architecturesWithStates,
   convertArchitecture,
@@ -18,11 +19,13 @@ import { openGraph } from '../../runtime/open-graph.js';
  */
 
 const stateful = 'whose layers keep a state; it can only write text here';
+const choosing = 'whose layers attend to chosen positions; it can only write text here';
 const sharing = 'whose layers share keys and values; it can only write text here';
 /** Reasons to refuse models that the graph of whole texts does not compute. */
 const refused: Readonly<Record<string, string>> = {
   gemma2: 'its output layer has a cap or a bias',
   ...Object.fromEntries(architecturesWithSharedKeys.map((name) => [name, sharing])),
+  ...Object.fromEntries(architecturesWithIndexers.map((name) => [name, choosing])),
   'gpt-oss': 'whose layers attend to sinks; it can only write text here',
   ...Object.fromEntries(architecturesWithStates.map((name) => [name, stateful])),
 };
