@@ -1,4 +1,5 @@
 import type { HostLoadOptions } from '#inference/host';
+import { mattingFamilies } from '#model-registry/matting';
 import { environmentWithoutSecrets } from '#platform/config';
 
 /** The allocator settings of the worker, by which every large buffer is mapped anew: graphs allocate many per step. */
@@ -12,7 +13,7 @@ const hugePages = { GLIBC_TUNABLES: 'glibc.malloc.hugetlb=1' };
  * tensors: they lie among small objects, which stay. `rife` is not among them: its tensors are small, and new pages for
  * them take half of its processor time again.
  */
-const familiesOfImages: readonly string[] = ['esrgan', 'matting', 'migan', 'modnet', 'u2net'];
+const familiesOfImages: readonly string[] = ['esrgan', 'migan', ...mattingFamilies];
 
 /** Families of diffusion, which take and free the same large buffers in every step. */
 const familiesOfSteps: readonly string[] = ['stable-diffusion', 'text-to-video-sd'];

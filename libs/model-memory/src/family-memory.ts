@@ -48,7 +48,7 @@ const measuredWork: Readonly<Record<string, number>> = {
   modnet: 280,
   moonshine: 142,
   'nsfw-mobilenet': 75,
-  // Of an encoder with the published sizes, random weights and two of its 24 layers: layers run one after another.
+  // Measured with an encoder of the published sizes, random weights and two of its 24 layers, which run one by one.
   parakeet: 240,
   piper: 480,
   'pp-ocr': 282,

@@ -4,6 +4,7 @@ import {
   type GraphTensor,
   isKept,
   releaseKept,
+  runKeeping,
   type TensorDescription,
 } from '../runtime/graph-session.js';
 
@@ -65,8 +66,10 @@ export class MergedDecoder {
   /** Returns the output of an encoder for `begin`. It stays on the device if this decoder is there; `releaseKept` ends it. */
   async encode(encoder: GraphSession, feeds: Record<string, GraphTensor>, output: string): Promise<GraphTensor> {
     const isBeside = this.session.device !== undefined && this.session.provider === encoder.provider;
-    const keeping = isBeside ? encoder.runKeeping?.(feeds, [output], new Set([output])) : undefined;
-    return (await (keeping ?? encoder.run(feeds, [output])))[output] as GraphTensor;
+    const outputs = isBeside
+      ? await runKeeping(encoder, feeds, [output], new Set([output]))
+      : await encoder.run(feeds, [output]);
+    return outputs[output] as GraphTensor;
   }
 
   /** Copies an encoder output to the device for all runs of a text, if it is not there. */
@@ -97,7 +100,7 @@ export class MergedDecoder {
     };
     const presents = kept.map(presentName);
     const fetches = ['logits', ...presents, ...attentions];
-    const outputs = await (session.runKeeping?.(feeds, fetches, new Set(presents)) ?? session.run(feeds, fetches));
+    const outputs = await runKeeping(session, feeds, fetches, new Set(presents));
     const crossAttentions: DecoderStep['crossAttentions'] = new Map();
     for (const layer of attentionLayers) {
       const tensor = outputs[`cross_attentions.${layer}`];

@@ -32,6 +32,16 @@ export function releaseKept(tensors: Iterable<GraphTensor>): void {
   for (const tensor of tensors) if (isKept(tensor)) tensor.release();
 }
 
+/** Runs a graph. The outputs named in `kept` stay where it runs, if they can. */
+export function runKeeping(
+  session: GraphSession,
+  feeds: Record<string, GraphTensor>,
+  fetches: readonly string[],
+  kept: ReadonlySet<string>,
+): Promise<Record<string, GraphTensor>> {
+  return session.runKeeping?.(feeds, fetches, kept) ?? session.run(feeds, fetches);
+}
+
 /** An input or output. Dynamic dimensions have their name in the graph. */
 export interface TensorDescription {
   readonly name: string;

@@ -1,6 +1,13 @@
 import type { ConcatGraph, IntegerType } from '../runtime/decoder-graph.js';
 import { float16Bits, float16ToFloat32 } from '../runtime/float16.js';
-import { type GraphSession, type GraphTensor, isKept, releaseKept, type TensorData } from '../runtime/graph-session.js';
+import {
+  type GraphSession,
+  type GraphTensor,
+  isKept,
+  releaseKept,
+  runKeeping,
+  type TensorData,
+} from '../runtime/graph-session.js';
 import type { LogitsBatch } from '../sampling/logits-batch.js';
 import { floatTensor } from '../runtime/float-tensor.js';
 import type { CacheRow, DecodePart, Decoder, LogitsNeeded, PrefillPart } from './decoder.js';
@@ -172,7 +179,7 @@ export class ConcatDecoder implements Decoder {
     const feeds = this.feedsOf(row, input, past);
     const { session, presents } = this;
     // On a device, the cache never leaves it.
-    const outputs = await (session.runKeeping?.(feeds, fetches, presents) ?? session.run(feeds, fetches));
+    const outputs = await runKeeping(session, feeds, fetches, presents);
     this.graphMs += performance.now() - start;
     if (batch.logits) this.copyLastLogits(outputs['logits'], batch.logits, index);
     return { row, caches: this.presentOf(outputs), length: row.length + input.tokenIds.length };

@@ -1,1 +1,1 @@
-export { type MattingNetwork, mattingPixels, readMattingNetwork } from './matting-network.js';
+export { mattingFamilies, type MattingNetwork, mattingPixels, readMattingNetwork } from './matting-network.js';

@@ -22,7 +22,7 @@ export interface MattingNetwork {
   scale: number;
   /** Subtracted from the scaled samples of each channel. */
   mean: Rgb;
-  /** What the difference is divided by. */
+  /** Divisors of the differences. */
   deviation: Rgb;
   /** Name of the output; null: the first one. */
   output: string | null;

@@ -42,7 +42,7 @@ export interface CatalogEntry {
   weights: Exclude<WeightFormat, 'int8-channel'>;
   /** Longest context of the model, in tokens; absent: it reads none, or only limits seconds. */
   context?: number;
-  /** Of the images that a matting network computes, in pixels. */
+  /** Side of the images that a matting network computes, in pixels. */
   side?: number;
   /** Layers that attend, heads of keys and values, size of a head; of decoders only. */
   cache?: [layers: number, keyValueHeads: number, headSize: number];

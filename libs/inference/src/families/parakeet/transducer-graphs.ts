@@ -1,5 +1,6 @@
 import { PlatformError } from '#common';
-import type { GraphSession, GraphTensor, TensorDescription, TensorType } from '../../runtime/graph-session.js';
+import { integerTensor } from '../../runtime/float-tensor.js';
+import type { GraphSession, GraphTensor, TensorDescription } from '../../runtime/graph-session.js';
 import type { NormalizedFeatures } from './log-mel.js';
 
 export interface TransducerSessions {
@@ -85,10 +86,10 @@ export class TransducerGraphs {
     const { prediction } = this;
     const [outputName = ''] = prediction.outputs.map(({ name }) => name);
     const feeds: Record<string, GraphTensor> = { ...joined };
-    for (const { name, type } of prediction.inputs) {
+    for (const { name } of prediction.inputs) {
       // Exporters drop the length, which the graph does not need.
-      if (name === 'targets') feeds[name] = integers(prediction, { value: token, type, dims: [1, 1] });
-      else if (name === 'target_length') feeds[name] = integers(prediction, { value: 1, type, dims: [1] });
+      if (name === 'targets') feeds[name] = integerTensor(prediction, { input: name, data: [token], dims: [1, 1] });
+      else if (name === 'target_length') feeds[name] = integerTensor(prediction, { input: name, data: [1], dims: [1] });
     }
     for (const [index, { name }] of this.stateInputs.entries()) feeds[name] = states[index] as GraphTensor;
     const outputs = await prediction.run(feeds, [outputName, ...this.stateOutputs]);
@@ -159,14 +160,6 @@ function bandsOf(encoder: GraphSession): number | null {
 function requireInputs({ inputs }: GraphSession, names: readonly string[]): void {
   const missing = names.find((name) => inputs.every((input) => input.name !== name));
   if (missing !== undefined) throw invalidGraph(`it has no input ${missing}`);
-}
-
-function integers(
-  session: GraphSession,
-  { value, type, dims }: { value: number; type: string; dims: readonly number[] },
-): GraphTensor {
-  const data = type === 'int64' ? BigInt64Array.of(BigInt(value)) : Int32Array.of(value);
-  return session.tensor(type as TensorType, data, dims);
 }
 
 function invalidGraph(reason: string): PlatformError {

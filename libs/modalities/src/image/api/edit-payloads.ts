@@ -2,6 +2,7 @@ import { randomInt } from 'node:crypto';
 import { PlatformError } from '#common';
 import type { ImageHeader } from '#media';
 import type { ModelManifest } from '#model-registry/manifest';
+import { mattingFamilies } from '#model-registry/matting';
 import { type ImageJobPayload, type ImageFormat, plainImage } from '../contract/index.js';
 import { largestSeed } from '../contract/image.request.js';
 
@@ -13,9 +14,7 @@ const maxUpscaledPixels = 16_777_216;
 /** The operations that each image family supports. */
 const operationsOf: Readonly<Record<string, readonly ImageJobPayload['operation'][]>> = {
   esrgan: ['upscale'],
-  matting: ['remove-background'],
-  modnet: ['remove-background'],
-  u2net: ['remove-background'],
+  ...Object.fromEntries(mattingFamilies.map((family) => [family, ['remove-background'] as const])),
   migan: ['edit'],
   'stable-diffusion': ['generate', 'edit'],
 };

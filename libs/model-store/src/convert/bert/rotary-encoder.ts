@@ -22,7 +22,7 @@ export interface RotaryNames {
   projections: string;
   output: string;
   attentionNorm: string;
-  /** What goes through the activation, and what multiplies it; null: nothing does. */
+  /** The layer that goes through the activation, and the one that multiplies it; null: none does. */
   activated: PartName;
   multiplied: PartName | null;
   down: string;

@@ -49,7 +49,7 @@ export interface Projections {
   key: ValueName | null;
   /** Null: the keys, as they are cached. */
   value: ValueName | null;
-  /** What a layer chooses the positions by that it attends to; absent: it has no indexer. */
+  /** Projections by which a layer chooses the positions that it attends to; absent: it has no indexer. */
   index?: IndexProjections;
 }
 

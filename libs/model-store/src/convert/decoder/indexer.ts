@@ -3,7 +3,7 @@ import { type IndexerShape, weightNames } from './decoder-shape.js';
 import type { MixerBody } from './mixer-body.js';
 import type { RotaryTables } from './rotary-tables.js';
 
-/** What an indexer scores positions by, before queries and keys rotate. */
+/** Projections by which an indexer scores positions, before queries and keys rotate. */
 export interface IndexProjections {
   /** `[batch, sequence, heads * size]`. */
   query: ValueName;
@@ -69,7 +69,7 @@ export function rotateIndex(
   });
 }
 
-/** What tokens choose from. */
+/** Positions from which tokens choose, and what scores them. */
 export interface Candidates {
   /** Rotated queries `[batch, sequence, heads * size]`, and the factors of their scores. */
   query: ValueName;

@@ -4,7 +4,7 @@ import { plain, wholeContext } from './layer-modules.js';
 
 const inner = { layer: plain, inner: 'text_config' } as const;
 
-/** What both classes of decoders leave out in a published file, as it is their default. */
+/** Defaults of both classes of decoders, which published files leave out. */
 const commonDefaults = { hidden_size: 4096, num_hidden_layers: 32, num_attention_heads: 32 };
 
 /** LLaVA 1.5 and 1.6, whose decoder is of one of several classes. */
