@@ -56,6 +56,7 @@ export const architecturesWithLatents = [
   'glm4-moe-lite',
   'glm5',
   'glm5.2',
+  'mistral4',
 ];
 
 /** Models whose tokens attend to positions that an indexer chooses. */

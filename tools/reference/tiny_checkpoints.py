@@ -421,6 +421,14 @@ mla = dict(
 )  # fmt: skip
 deepseek = dict(mla, aux_loss_alpha=0.001, moe_layer_freq=1, pretraining_tp=1, seq_aux=True)
 
+mistral4 = dict(
+    {key: value for key, value in mla.items() if key != "rope_theta"}, head_dim=12, model_type="mistral4", n_group=1,
+    norm_topk_prob=True, qk_head_dim=12, rope_interleave=True, routed_scaling_factor=1.5, topk_group=1,
+    rope_parameters=dict(
+        {key: value for key, value in growing.items() if key != "type"}, partial_rotary_factor=1 / 3, type="yarn",
+    ),
+)  # fmt: skip
+
 indexer = dict(index_head_dim=8, index_n_heads=8, index_topk=6)
 glm5 = dict(
     {key: value for key, value in mla.items() if key != "rope_theta"}, **indexer, architectures=["GlmMoeDsaForCausalLM"],
@@ -659,6 +667,25 @@ published = {
         enable_lm_head_fp32=True, head_dim=8, mlp_bias=False, norm_type="rms", org_vocab_size=300, pretraining_tp=1,
         rms_norm_eps=1e-05, rope_scaling=ntk, rope_theta=10000.0, tie_word_embeddings=True, use_cla=False, use_qk_norm=True,
     ),
+    "hunyuan-moe": dict(
+        sizes, architectures=["HunYuanMoEV1ForCausalLM"], model_type="hunyuan_v1_moe", attention_bias=False,
+        attention_dropout=0.1, attention_head_dim=8, cla_share_factor=2, group_limited_greedy=False, head_dim=8,
+        intermediate_size=16, mlp_bias=False, moe_drop_tokens=False, moe_intermediate_size=[16, 16], moe_layer_num_skipped=0,
+        moe_random_routing_dropped_token=False, moe_topk=[3, 3], n_group=False, norm_topk_prob=True, norm_type="rms",
+        num_experts=6, num_shared_expert=[1, 1], org_vocab_size=300, pretraining_tp=1, rms_norm_eps=1e-05, rope_scaling=ntk,
+        rope_theta=10000.0, routed_scaling_factor=1.0, tie_word_embeddings=True, topk_group=False, use_cla=False,
+        use_mixed_mlp_moe=True, use_qk_norm=True,
+    ),
+    "glm": dict(
+        sizes, architectures=["GlmForCausalLM"], model_type="glm", attention_bias=True, attention_dropout=0.0, head_dim=8,
+        partial_rotary_factor=0.5, rms_norm_eps=1.5625e-07, rope_theta=10000.0, tie_word_embeddings=False,
+    ),
+    "mistral4": dict(
+        architectures=["Mistral3ForConditionalGeneration"], dtype="bfloat16", image_token_index=10, model_type="mistral3",
+        multimodal_projector_bias=False, projector_hidden_act="gelu", spatial_merge_size=2, text_config=mistral4,
+        tie_word_embeddings=False, transformers_version="5.2.0", vision_config=eyes_config, vision_feature_layer=-1,
+    ),
+    "mistral4-text": dict(mistral4, architectures=["Mistral4ForCausalLM"], tie_word_embeddings=False),
     "ministral3": dict(
         architectures=["Mistral3ForConditionalGeneration"], dtype="bfloat16", image_token_index=10, model_type="mistral3",
         multimodal_projector_bias=False, projector_hidden_act="gelu", spatial_merge_size=2, text_config=ministral,

@@ -185,6 +185,13 @@ CASES = [
     case("hunyuan", "hunyuan-dense", ("HunYuanDenseV1", dict(rope_parameters=rope("dynamic", alpha=50.0, factor=1.0),
                                                              tie_word_embeddings=True)),
          keys={"rope.freq_base": 10000.0 * 50.0 ** (HEAD / (HEAD - 2)), "rope.scaling.type": "none"}),
+    case("hunyuan-moe", "hunyuan-moe", ("HunYuanMoEV1", dict(
+        rope_parameters=rope("dynamic", alpha=50.0, factor=1.0), tie_word_embeddings=True, num_experts=6, moe_topk=3,
+        intermediate_size=16)),
+         keys={"rope.freq_base": 10000.0 * 50.0 ** (HEAD / (HEAD - 2)), "rope.scaling.type": "none", "expert_count": 6,
+               "expert_used_count": 3, "expert_feed_forward_length": 16, "expert_shared_feed_forward_length": 16,
+               "expert_shared_count": 1}),
+    case("glm", "chatglm", ("Glm", dict(rope_parameters=rope(partial_rotary_factor=0.5), attention_bias=True))),
     case("glm4-moe", "glm4moe", ("Glm4Moe", dict(
         n_routed_experts=6, num_experts_per_tok=3, moe_intermediate_size=16, first_k_dense_replace=1, attention_bias=True,
         use_qk_norm=True, routed_scaling_factor=2.5, rope_parameters=rope(partial_rotary_factor=0.5))), layers=3,
@@ -219,6 +226,11 @@ CASES = [
         **MLA, q_lora_rank=24, n_shared_experts=1, routed_scaling_factor=1.8, rope_parameters=rope(base=1e6))), layers=3,
          keys={**MLA_KEYS, **APART, "attention.q_lora_rank": 24, "expert_shared_count": 1, "expert_weights_scale": 1.8,
                "expert_weights_norm": True, "expert_gating_func": 2, "nextn_predict_layers": 1}, ahead=1),
+    case("mistral4", "mistral4", ("Mistral4", dict(
+        **MLA | dict(head_dim=12), q_lora_rank=24, n_shared_experts=1, first_k_dense_replace=1, routed_scaling_factor=1.5,
+        rope_parameters=mla_rope(1.0) | dict(partial_rotary_factor=1 / 3, llama_4_scaling_beta=0.5))), layers=3,
+         keys={**MLA_KEYS, **APART, **mla_rope_keys(1.0), "attention.q_lora_rank": 24, "expert_shared_count": 1,
+               "expert_weights_scale": 1.5, "expert_weights_norm": True, "attention.temperature_scale": 0.5}),
     case("deepseek-v3.2", "deepseek32", ("DeepseekV32", dict(
         **MLA, **INDEXER, q_lora_rank=24, n_shared_experts=1, first_k_dense_replace=1, n_group=4, topk_group=2,
         routed_scaling_factor=2.5, rope_parameters=mla_rope(1.0))), layers=3,
@@ -352,7 +364,9 @@ def build(entry, attempt):
     config_class = getattr(transformers, f"{family}Config")
     config = config_class(**{**SIZES, "num_hidden_layers": entry["layers"], "tie_word_embeddings": False, **settings})
     torch.manual_seed(1000 * attempt + sum(map(ord, entry["name"])))
-    model = AutoModelForCausalLM.from_config(config, attn_implementation="eager", dtype=torch.float32).eval()
+    # This release knows Mistral 4 only as a part of models that see.
+    load = transformers.Mistral4ForCausalLM._from_config if family == "Mistral4" else AutoModelForCausalLM.from_config
+    model = load(config, attn_implementation="eager", dtype=torch.float32).eval()
     with torch.no_grad():
         for name, values in [*model.named_parameters(), *model.named_buffers()]:
             if name.endswith(("inv_freq", "mup_vector", "embed_scale", "router_input_scale", "projection_scale", "layer_input_scale")):

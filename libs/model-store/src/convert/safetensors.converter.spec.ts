@@ -517,6 +517,16 @@ describe('a checkpoint that cannot be converted', () => {
     ],
     ...(
       [
+        ['hunyuan-moe', { moe_topk: [3, 2] }, 'its moe_topk is 3 and 2, which is not computed here'],
+        ['hunyuan-moe', { moe_intermediate_size: [24, 24] }, 'its moe_intermediate_size is 24, which is not computed'],
+        ['hunyuan-moe', { num_shared_expert: [2, 2] }, 'its num_shared_expert is 2, which is not computed here'],
+        ['hunyuan-moe', { use_cla: true }, 'its use_cla is true, which is not computed here'],
+        ['mistral4-text', { n_group: 2 }, 'its n_group is 2, which is not computed here'],
+        [
+          'mistral4-text',
+          { rope_parameters: { rope_theta: 1e6, rope_type: 'default', partial_rotary_factor: 0.5 } },
+          'its partial_rotary_factor is 0.5, which is not computed here',
+        ],
         ['deepseek-v3', { attention_bias: true }, 'its attention_bias is true, which is not computed here'],
         ['deepseek-v3', { rope_interleave: false }, 'its rope_interleave is false, which is not computed here'],
         ['deepseek-v3', { scoring_func: 'softmax' }, 'its scoring_func is softmax, which is not computed here'],

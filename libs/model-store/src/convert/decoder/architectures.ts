@@ -201,6 +201,12 @@ export const architectures: Readonly<Record<string, Architecture>> = {
     rotaryPairs: 'adjacent',
     normPlacement: 'both',
   },
+  chatglm: {
+    models: 'GLM 4 of 2024 (9B Chat)',
+    modelType: 'glm',
+    className: 'GlmForCausalLM',
+    rotaryPairs: 'adjacent',
+  },
   glm4moe: {
     models: 'GLM 4.5, 4.6 and 4.7',
     modelType: 'glm4_moe',
@@ -250,6 +256,15 @@ export const architectures: Readonly<Record<string, Architecture>> = {
     rotaryPairs: 'halves',
     normsRotated: true,
   },
+  'hunyuan-moe': {
+    models: 'Hunyuan with experts (A13B)',
+    modelType: 'hunyuan_v1_moe',
+    className: 'HunYuanMoEV1ForCausalLM',
+    rotaryPairs: 'halves',
+    normsRotated: true,
+    experts: 'required',
+    sharedExpert: 'plain',
+  },
   'command-r': {
     models: 'Command R and R+, Aya Expanse',
     modelType: 'cohere',
@@ -296,6 +311,12 @@ export const architectures: Readonly<Record<string, Architecture>> = {
     className: 'GlmMoeDsaForCausalLM',
     indexer: 'adjacent',
     sigmoidRouter: true,
+  },
+  mistral4: {
+    ...deepseek2,
+    models: 'Mistral Small 4',
+    modelType: 'mistral4',
+    className: 'Mistral4ForCausalLM',
   },
   nemotron_h: nemotronH,
   nemotron_h_moe: { ...nemotronH, models: 'Nemotron 3 (Nano 30B-A3B, Super 120B-A12B)' },

@@ -1,8 +1,8 @@
 import { invalidFile } from '../invalid-file.js';
 import { addedAsExport } from '../exported-families.js';
-import { ernieExperts, graniteScales, type HubParameterValues } from './family-settings.js';
+import { ernieExperts, graniteScales, hunyuanExperts, type HubParameterValues } from './family-settings.js';
 import type { HubConfig } from './hub-config.js';
-import { deepseek2, deepseek3, deepseek32, glm4MoeLite, glmMoeDsa } from './hub-latent-architectures.js';
+import { deepseek2, deepseek3, deepseek32, glm4MoeLite, glmMoeDsa, mistral4 } from './hub-latent-architectures.js';
 import { gemma3n, gemma4, gemma4Unified } from './hub-gemma-architectures.js';
 import { llama4 } from './hub-llama4.js';
 import { bamba, falconH1, graniteHybrid, mamba2, nemotronH } from './hub-mamba-architectures.js';
@@ -145,6 +145,10 @@ const qwen3moe: HubArchitecture = {
   }),
 };
 
+const hunyuanNorms = { attn_q_norm: 'self_attn.query_layernorm', attn_k_norm: 'self_attn.key_layernorm' };
+
+const glmDefaults = { partial_rotary_factor: 0.5, rms_norm_eps: 1.5625e-7, head_dim: 128 };
+
 const cohere: HubArchitecture = {
   architecture: 'command-r',
   layer: { ...attention, ...feedForward },
@@ -165,9 +169,13 @@ export const hubArchitectures: Readonly<Record<string, HubArchitecture>> = {
     architecture: 'llama',
     layer: plain,
     inner: 'text_config',
-    byInnerType: { ministral3: { ...ministral3, inner: 'text_config' } },
+    byInnerType: {
+      ministral3: { ...ministral3, inner: 'text_config' },
+      mistral4: { ...mistral4, inner: 'text_config' },
+    },
   },
   Ministral3ForCausalLM: ministral3,
+  Mistral4ForCausalLM: mistral4,
   Llama4ForCausalLM: llama4,
   Llama4ForConditionalGeneration: { ...llama4, inner: 'text_config' },
   MixtralForCausalLM: {
@@ -321,8 +329,23 @@ export const hubArchitectures: Readonly<Record<string, HubArchitecture>> = {
   },
   HunYuanDenseV1ForCausalLM: {
     architecture: 'hunyuan-dense',
-    layer: { ...plain, attn_q_norm: 'self_attn.query_layernorm', attn_k_norm: 'self_attn.key_layernorm' },
+    layer: { ...plain, ...hunyuanNorms },
     defaults: { rms_norm_eps: 1e-5 },
+  },
+  HunYuanMoEV1ForCausalLM: {
+    architecture: 'hunyuan-moe',
+    layer: {
+      ...attention,
+      ...hunyuanNorms,
+      ffn_norm: 'post_attention_layernorm',
+      ffn_gate_inp: 'mlp.gate.wg',
+      ffn_gate_shexp: 'mlp.shared_mlp.gate_proj',
+      ffn_up_shexp: 'mlp.shared_mlp.up_proj',
+      ffn_down_shexp: 'mlp.shared_mlp.down_proj',
+    },
+    experts: { list: 'mlp.experts', parts: expertParts },
+    defaults: { rms_norm_eps: 1e-5 },
+    parameters: hunyuanExperts,
   },
   GptOssForCausalLM: {
     architecture: 'gpt-oss',
@@ -397,6 +420,12 @@ export const hubArchitectures: Readonly<Record<string, HubArchitecture>> = {
   LlavaNextForConditionalGeneration: llava,
   Idefics3ForConditionalGeneration: idefics3,
   SmolVLMForConditionalGeneration: idefics3,
+  GlmForCausalLM: {
+    architecture: 'chatglm',
+    layer: { ...attention, ffn_norm: 'post_attention_layernorm', ...fusedFeedForward },
+    adjacentPairs: true,
+    defaults: glmDefaults,
+  },
   Glm4ForCausalLM: {
     architecture: 'glm4',
     layer: {
@@ -407,7 +436,7 @@ export const hubArchitectures: Readonly<Record<string, HubArchitecture>> = {
       post_ffw_norm: 'post_mlp_layernorm',
     },
     adjacentPairs: true,
-    defaults: { partial_rotary_factor: 0.5, rms_norm_eps: 1.5625e-7, head_dim: 128 },
+    defaults: glmDefaults,
   },
   CohereForCausalLM: cohere,
   Cohere2ForCausalLM: {

@@ -153,6 +153,48 @@ export const glm4MoeLite = {
   },
 };
 
+/** Mistral Small 4: experts by a softmax, and queries that grow with their position. */
+export const mistral4 = {
+  ...common,
+  architecture: 'mistral4',
+  // Files give the rotated part as a share of the whole head.
+  headSize: (config: HubConfig) => (rotatedShare(config) === 1 ? config.size('qk_rope_head_dim') : wholeHead(config)),
+  defaults: {
+    kv_lora_rank: 256,
+    q_lora_rank: 1024,
+    qk_nope_head_dim: 64,
+    qk_rope_head_dim: 64,
+    v_head_dim: 128,
+    first_k_dense_replace: 0,
+    n_routed_experts: 128,
+    n_shared_experts: 1,
+    num_experts_per_tok: 4,
+    moe_intermediate_size: 2048,
+    norm_topk_prob: true,
+  },
+  parameters: (config: HubConfig): HubParameterValues => {
+    const groupCount = config.number('n_group', 1);
+    if (groupCount !== 1) throw refused('n_group', groupCount);
+    const share = rotatedShare(config);
+    if (share !== 1 && wholeHead(config) * share !== config.size('qk_rope_head_dim')) {
+      throw refused('partial_rotary_factor', share);
+    }
+    return { ...latentParameters(config, share), expert_weights_norm: config.flag('norm_topk_prob', true) };
+  },
+};
+
+function wholeHead(config: HubConfig): number {
+  return config.size('qk_nope_head_dim') + config.size('qk_rope_head_dim');
+}
+
+function rotarySettings(config: HubConfig): HubConfig | null {
+  return config.object('rope_parameters') ?? config.object('rope_scaling');
+}
+
+function rotatedShare(config: HubConfig): number {
+  return rotarySettings(config)?.number('partial_rotary_factor', 1) ?? 1;
+}
+
 function sigmoidParameters(config: HubConfig): HubParameterValues {
   requireValue(config, 'scoring_func', 'sigmoid');
   requireValue(config, 'topk_method', 'noaux_tc');
@@ -199,20 +241,21 @@ function groups(config: HubConfig): HubParameterValues {
   return { expert_group_count: count, expert_group_used_count: config.number('topk_group', count) };
 }
 
-function latentParameters(config: HubConfig): HubParameterValues {
-  const settings = config.object('rope_parameters') ?? config.object('rope_scaling');
+/** `expectedShare` is the `partial_rotary_factor` that the class computes with. */
+function latentParameters(config: HubConfig, expectedShare = 1): HubParameterValues {
+  const settings = rotarySettings(config);
   for (const name of ['attention_bias', 'mlp_bias']) if (config.flag(name, false)) throw refused(name, true);
   if (!config.flag('rope_interleave', true)) throw refused('rope_interleave', false);
   for (const holder of [config, settings]) {
-    const share = holder?.number('partial_rotary_factor', 1) ?? 1;
-    if (share !== 1) throw refused('partial_rotary_factor', share);
+    const share = holder?.number('partial_rotary_factor', expectedShare) ?? expectedShare;
+    if (share !== expectedShare) throw refused('partial_rotary_factor', share);
   }
   const heads = config.size('num_attention_heads');
   const keyValueHeads = config.size('num_key_value_heads', heads);
   if (keyValueHeads !== heads) throw refused('num_key_value_heads', `${keyValueHeads} beside ${heads} heads`);
   const innerSize = config.size('moe_intermediate_size');
   return {
-    'attention.key_length': config.size('qk_nope_head_dim') + config.size('qk_rope_head_dim'),
+    'attention.key_length': wholeHead(config),
     'attention.value_length': config.size('v_head_dim'),
     'attention.kv_lora_rank': config.size('kv_lora_rank'),
     'attention.q_lora_rank': config.has('q_lora_rank') ? config.size('q_lora_rank') : undefined,

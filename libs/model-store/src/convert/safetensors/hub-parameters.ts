@@ -85,7 +85,7 @@ export function readSettings(config: HubConfig, hub: HubArchitecture): HubSettin
   const headSize = hub.headSize?.(config) ?? config.size('head_dim', hiddenSize / heads);
   const layers = layersOf(config, hub);
   const { exactYarn = false, plainYarn = false } = findArchitecture(hub.architecture) ?? {};
-  const growsQueries = hub.architecture === 'mistral3';
+  const growsQueries = ['mistral3', 'mistral4'].includes(hub.architecture);
   const rotary = readRotary(config, { headSize, isExact: exactYarn, isPlain: plainYarn, growsQueries });
   const found: Record<string, ParameterValue | undefined> = {
     context_length: config.size('max_position_embeddings'),
