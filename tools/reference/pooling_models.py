@@ -383,29 +383,47 @@ def write_gguf(path, arch, config, tensors, keys, tokenizer, end, begin=None, de
     finish(writer)
 
 
-def gguf_encoder(name: str, arch: str, keys: dict) -> None:
-    """An encoder of `text_encoders.py` as llama.cpp's converter writes it. Its known answers are those of the folder."""
+def gguf_encoder(name: str, arch: str, keys: dict, suffix: str = "") -> None:
+    """
+    An encoder of `text_encoders.py` or `torch_encoders.py` as llama.cpp's converter writes it. Its known answers are those
+    of the folder (`withoutBias` where experts have one, which the converter drops).
+    """
     folder = embedders / name
     config = json.loads((folder / "config.json").read_text())
+    named = {"num_hidden_layers": "n_layer", "hidden_size": "n_embd", "num_attention_heads": "n_head",
+             "intermediate_size": "n_inner", "max_position_embeddings": "n_positions", "layer_norm_eps": "layer_norm_epsilon"}
+    config |= {key: config[old] for key, old in named.items() if old in config}
     file = json.loads((folder / "tokenizer.json").read_text())
     tensors = load_file(folder / "model.safetensors")
-    writer = started(embedders / f"gguf/{name}.gguf", arch, config)
+    if suffix == "-apart":
+        for tensor in [each for each in tensors if "gated_layers" in each]:
+            halves = tensors.pop(tensor).chunk(2)
+            tensors |= {tensor.replace("layers.w", f"layers_{half}.w"): values.contiguous() for half, values in zip("wv", halves)}
+    writer = started(embedders / f"gguf/{name}{suffix}.gguf", arch, config)
     writer.add_layer_norm_eps(config["layer_norm_eps"])
     writer.add_causal_attention(False)
+    writer.add_token_type_count(config["type_vocab_size"])
     for key, value in keys.items():
         (writer.add_float32 if isinstance(value, float) else writer.add_uint32)(f"{arch}.{key}", value)
     special = {token["content"]: token["id"] for token in file["added_tokens"]}
     write_word_piece(writer, file, special) if file["model"]["type"] == "WordPiece" else write_unigram(writer, file, special)
     target_of = target_names(arch, config)
     for tensor, values in tensors.items():
-        if tensor.startswith("pooler.") or tensor.endswith("position_ids"):
+        if tensor.startswith("pooler.") or tensor.endswith(("position_ids", "experts.bias")):
             continue
         target = target_of(tensor.removeprefix("bert."))
         numbers = values.float().numpy()
         if config["model_type"] == "xlm-roberta" and target == "position_embd.weight":
             # The converter leaves out what is before the first token.
             numbers = numpy.ascontiguousarray(numbers[config["pad_token_id"] + 1 :])
-        is_exact = numbers.ndim > 1 and numpy.array_equal(numbers.astype(numpy.float16).astype(numpy.float32), numbers)
+        if tensor.endswith(("experts.mlp.w1", "experts.mlp.w2")):
+            numbers = numbers.reshape(config["num_experts"], -1, config["hidden_size"])
+            target += ".weight"
+        if tensor.endswith("experts.mlp.w2"):
+            numbers = numpy.ascontiguousarray(numbers.transpose(0, 2, 1))
+        # The converter keeps these as they are.
+        is_kept = target.endswith(("token_types.weight", "position_embd.weight", "ffn_gate_inp.weight"))
+        is_exact = numbers.ndim > 1 and not is_kept and numpy.array_equal(numbers.astype(numpy.float16).astype(numpy.float32), numbers)
         writer.add_tensor(target, numbers.astype(numpy.float16) if is_exact else numbers)
     finish(writer)
 
@@ -442,6 +460,10 @@ def gguf_encoders() -> None:
     gguf_encoder("tiny-xlm-roberta", "bert", {"pooling_type": 2})
     gguf_encoder("tiny-bert", "bert", {"pooling_type": 1})
     gguf_encoder("tiny-nomic-bert", "nomic-bert", {"pooling_type": 1, "rope.freq_base": 1000.0})
+    experts = {"expert_count": 4, "expert_used_count": 2, "moe_every_n_layers": 2}
+    gguf_encoder("tiny-nomic-v2", "nomic-bert-moe", {"pooling_type": 1, "rope.freq_base": 10000.0, **experts})
+    for suffix in ("", "-apart"):
+        gguf_encoder("tiny-jina-v2", "jina-bert-v2", {"pooling_type": 1}, suffix)
 
 
 def embedding_labse() -> None:

@@ -133,20 +133,24 @@ def save(folder: pathlib.Path, model, tokenizer) -> None:
     (folder / "special_tokens_map.json").unlink(missing_ok=True)
 
 
-def encoder(name: str, model, tokenizer, pooling: str, prompts: dict[str, str] | None = None) -> None:
-    folder = encoders / name
-    save(folder, model.eval(), tokenizer)
+def sentence_files(folder: pathlib.Path, pooling: str, size: int, prompts: dict[str, str] | None) -> None:
     write(folder / "modules.json", [
         {"idx": 0, "name": "0", "path": "", "type": "sentence_transformers.models.Transformer"},
         {"idx": 1, "name": "1", "path": "1_Pooling", "type": "sentence_transformers.models.Pooling"},
         {"idx": 2, "name": "2", "path": "2_Normalize", "type": "sentence_transformers.models.Normalize"},
     ])
     flags = {"cls": "cls_token", "mean": "mean_tokens", "last": "lasttoken"}
-    config = {"word_embedding_dimension": 32}
+    config = {"word_embedding_dimension": size}
     config |= {f"pooling_mode_{flag}": key == pooling for key, flag in flags.items()}
     write(folder / "1_Pooling/config.json", config)
     if prompts is not None:
         write(folder / "config_sentence_transformers.json", {"prompts": prompts, "default_prompt_name": None})
+
+
+def encoder(name: str, model, tokenizer, pooling: str, prompts: dict[str, str] | None = None) -> None:
+    folder = encoders / name
+    save(folder, model.eval(), tokenizer)
+    sentence_files(folder, pooling, 32, prompts)
     reference = SentenceTransformer(str(folder), device="cpu", model_kwargs={"dtype": torch.float32})
     result = {"texts": texts, "ids": [tokenizer(text)["input_ids"] for text in texts]}
     result["vectors"] = [packed(vector) for vector in reference.encode(texts, batch_size=len(texts), prompt="")]

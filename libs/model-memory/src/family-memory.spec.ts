@@ -44,6 +44,20 @@ describe('the memory of a model that is no converted text model', () => {
     expect(workOf(8_192)).toBe((8_192 * (4 * 384 + 2 * 1_536) + 2 * 12 * 8_192 ** 2) * 4 * 1.2);
   });
 
+  it('holds the biases of positions of one text', () => {
+    const config = { ...encoder, position_embedding_type: 'alibi' };
+    const workOf = (maxTokens: number) =>
+      familyMemory({ ...unknown, family: 'text-embedding', config, maxTokens }).work;
+    expect(workOf(256)).toBe((512 * (4 * 384 + 2 * 1_536) + 2 * 12 * 512 * 256 + 12 * 256 ** 2) * 4 * 1.2);
+    expect(workOf(8_192)).toBe((8_192 * (4 * 384 + 2 * 1_536) + 3 * 12 * 8_192 ** 2) * 4 * 1.2);
+  });
+
+  it('knows the sizes under the names of Nomic', () => {
+    const size = { ...unknown, family: 'text-embedding', maxTokens: 2_048 };
+    const named = { n_embd: 384, n_inner: 1_536, n_head: 12 };
+    expect(familyMemory({ ...size, config: named })).toEqual(familyMemory({ ...size, config: encoder }));
+  });
+
   it('needs a batch of ordinary texts, not the longest text that the encoder takes', () => {
     const size = { ...unknown, family: 'cross-encoder', config: encoder, maxTokens: 8_192 };
     const { leastBytes, fullBytes } = familyHostMemory(size, 8_192);

@@ -109,9 +109,11 @@ function workBytes({
 }: Pick<FamilySize, 'family' | 'config' | 'maxTokens' | 'pixels'>): number {
   const numberOf = (...names: string[]): number => names.map((name) => config[name]).find(isSize) ?? 0;
   if (family === 'text-embedding' || family === 'cross-encoder') {
-    const heads = numberOf('num_attention_heads', 'n_heads', 'num_heads');
-    const hidden = numberOf('hidden_size', 'dim', 'd_model');
-    return textBytes({ heads, hidden, inner: numberOf('intermediate_size', 'hidden_dim') || 4 * hidden, maxTokens });
+    const heads = numberOf('num_attention_heads', 'n_heads', 'num_heads', 'n_head');
+    const hidden = numberOf('hidden_size', 'dim', 'd_model', 'n_embd');
+    const inner = numberOf('intermediate_size', 'hidden_dim', 'n_inner') || 4 * hidden;
+    const hasBias = config['position_embedding_type'] === 'alibi';
+    return textBytes({ heads, hidden, inner, maxTokens, hasBias });
   }
   if (family === 'decoder') {
     const heads = numberOf('num_attention_heads', 'n_head');
@@ -148,12 +150,22 @@ function keysPerToken({ layers, heads, size }: { layers: number; heads: number; 
   return 2 * layers * heads * size;
 }
 
-/** A batch of texts: inputs, queries, keys and values, the two ends of the layer behind them, and scores of attention. */
-function textBytes(text: { heads: number; hidden: number; inner: number; maxTokens: number }): number {
+/**
+ * A batch of texts: inputs, queries, keys and values, the two ends of the layer behind them, and scores of attention. Linear
+ * biases of the scores (ALiBi) are a tensor that all texts and layers share.
+ */
+function textBytes(text: {
+  heads: number;
+  hidden: number;
+  inner: number;
+  maxTokens: number;
+  hasBias: boolean;
+}): number {
   const tokens = Math.max(batchTokens, text.maxTokens);
   const values = tokens * (4 * text.hidden + 2 * text.inner);
   const scores = scoreTensors * text.heads * tokens * text.maxTokens;
-  return (values + scores) * floatBytes * arenaFactor;
+  const biases = text.hasBias ? text.heads * text.maxTokens ** 2 : 0;
+  return (values + scores + biases) * floatBytes * arenaFactor;
 }
 
 /**

@@ -193,7 +193,8 @@ describe('draftManifest', () => {
   );
 
   it.each([
-    [{ position_embedding_type: 'alibi' }, 'its positions are alibi'],
+    [{ position_embedding_type: 'relative_key' }, 'its positions are relative_key'],
+    [{ position_embedding_type: 'alibi' }, 'its feed_forward_type is undefined, not geglu'],
     [{ intermediate_size: 65 }, 'where config.json says [65, 32]'],
   ])('refuses an encoder that cannot be converted before its weights are read: %j', async (changes, problem) => {
     const read = (name: string) => readFile(new URL(`tiny-bert/${name}`, embeddingFixtures));
@@ -231,11 +232,13 @@ describe('draftManifest', () => {
     expect(manifest.pricing).not.toHaveProperty('output');
   });
 
-  it.each<[string, object, string]>([
-    ['settings', { rotary_emb_interleaved: true }, 'its rotary positions interleave'],
-    ['sizes', { vocab_size: 124 }, 'word_embeddings.weight is [123, 32] where config.json says [124, 32]'],
-  ])('refuses an encoder before the download for its %s', async (_, change, reason) => {
-    const files = await encoderFiles(new URL('tiny-nomic-bert/', embeddingFixtures), (settings) => {
+  it.each<[string, string, object, string]>([
+    ['settings', 'tiny-nomic-bert', { rotary_emb_interleaved: true }, 'its rotary positions interleave'],
+    ['sizes', 'tiny-nomic-bert', { vocab_size: 124 }, 'weight is [123, 32] where config.json says [124, 32]'],
+    ['experts', 'tiny-nomic-v2', { num_shared_experts: 1 }, 'its experts have num_shared_experts'],
+    ['gate', 'tiny-jina-v2', { feed_forward_type: 'reglu' }, 'its feed_forward_type is reglu, not geglu'],
+  ])('refuses an encoder before the download for its %s', async (_, model, change, reason) => {
+    const files = await encoderFiles(new URL(`${model}/`, embeddingFixtures), (settings) => {
       return { ...settings, ...change };
     });
     server.addRepository('team/encoder', 'a'.repeat(40), { ...files, ...pooledFiles });

@@ -245,7 +245,7 @@ describe('draftManifest of GGUF files that are no text models', () => {
     const path = fileURLToPath(new URL('gguf/tiny-nomic-bert.gguf', embeddingFixtures));
     const { manifest, facts } = await draftManifest(`file:${path}`, {}, { contextLength: 100 });
     expect(manifest.kindMembers).toMatchObject({ embeddingDimensions: 32, maxInputTokens: 100 });
-    expect(facts.summary).toBe('nomic-bert, GGUF with F16; served as float32; embeddings, pooling mean');
+    expect(facts.summary).toBe('nomic-bert, GGUF with F16, F32; served as float32; embeddings, pooling mean');
     await expect(draftManifest(`file:${path}`, {}, { weights: 'int4' })).rejects.toThrow('--weights is for decoders');
     await expect(draftManifest(`file:${path}`, {}, { purpose: 'text' })).rejects.toThrow('is an encoder');
     const asked = await draftManifest(`file:${path}`, {}, { pooling: 'cls' });

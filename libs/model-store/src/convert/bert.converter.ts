@@ -1,3 +1,5 @@
+import { emitAlibiEncoder } from './bert/alibi-encoder.js';
+import { isAlibi, openAlibiFiles } from './bert/alibi-files.js';
 import { emitBertEncoder } from './bert/bert-encoder.js';
 import { bertTypes, openBertFiles, readJson } from './bert/bert-files.js';
 import type { ClassifierHead } from './bert/classifier-head.js';
@@ -31,7 +33,7 @@ interface EncoderTokenizerFile {
 
 /**
  * Converts a text encoder from PyTorch (`model.safetensors` or its shards, `config.json`, `tokenizer.json`) to a graph in float32,
- * whatever the type of its weights: BERT, RoBERTa, XLM-R, CamemBERT, MPNet, Nomic, GTE and ModernBERT. A model with a
+ * whatever the type of its weights: BERT, RoBERTa, XLM-R, CamemBERT, MPNet, Nomic, GTE, ModernBERT and Jina. A model with a
  * classifier of one class becomes a cross-encoder, with `logits` as output. Layers behind the pooling are part of the
  * graph, which then returns `sentence_embedding`. With dynamic quantisation, a text's vector would depend on its batch
  * (docs/decisions/embeddings-in-float32.md). Other JSON files, such as those of sentence-transformers, are copied. No
@@ -82,6 +84,11 @@ async function openEncoder(files: ModelFiles): Promise<OpenEncoder> {
     const { shape, weights, head } = await openRotaryFiles(files, settings);
     const { source } = weights;
     return withHead(files, { shape, source, head }, (behind) => emitRotaryEncoder(shape, weights, behind));
+  }
+  if (isAlibi(settings)) {
+    const { shape, weights, head } = await openAlibiFiles(files, settings);
+    const { source } = weights;
+    return withHead(files, { shape, source, head }, (behind) => emitAlibiEncoder(shape, weights, behind));
   }
   if (!bertTypes.includes(settings.type)) {
     const known = [...bertTypes, ...rotaryTypes].join(', ');

@@ -1,4 +1,6 @@
 import type { OnnxGraph } from '../onnx/index.js';
+import { emitAlibiEncoder } from './bert/alibi-encoder.js';
+import { isAlibi, readAlibi } from './bert/alibi-files.js';
 import { emitBertEncoder } from './bert/bert-encoder.js';
 import { bertTypes, readBert } from './bert/bert-files.js';
 import { type GgufEncoder, readGgufEncoder } from './bert/gguf-encoder.js';
@@ -35,6 +37,10 @@ export async function convertGgufEncoder(
 
 /** Checks sizes and names, before anything is written or downloaded. */
 export function openGraph({ settings, tensors }: GgufEncoder): { graph: () => OnnxGraph; vocabularySize: number } {
+  if (isAlibi(settings)) {
+    const { shape, weights } = readAlibi(settings, tensors);
+    return { graph: () => emitAlibiEncoder(shape, weights), vocabularySize: shape.vocabularySize };
+  }
   if (bertTypes.includes(settings.type)) {
     const { shape, weights } = readBert(settings, tensors);
     return { graph: () => emitBertEncoder(shape, weights), vocabularySize: shape.vocabularySize };

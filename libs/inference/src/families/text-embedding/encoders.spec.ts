@@ -10,7 +10,7 @@ import { convertTinyEncoder } from '#test/tiny-encoder';
 import type { TaskEngine } from '../../contract/task.js';
 import { loadTextEmbeddingFamily } from './text-embedding.family.js';
 
-/* Encoders as their authors publish them, converted, against the reference (tools/reference/text_encoders.py). */
+/* Encoders as their authors publish them, converted, against the reference (tools/reference/text_encoders.py, torch_encoders.py). */
 
 const models = [
   'tiny-roberta',
@@ -20,6 +20,9 @@ const models = [
   'tiny-gte',
   'tiny-modernbert',
   'tiny-jina-v3',
+  'tiny-nomic-v2',
+  'tiny-jina-v2',
+  'tiny-jina-v2-code',
 ];
 
 interface Reference {
@@ -75,13 +78,16 @@ describe.each(models)('%s', (model) => {
 });
 
 describe('a model with prefixes', () => {
-  it('returns the vectors of the reference for queries with theirs', async () => {
-    const { texts, query = [] } = referenceOf('tiny-nomic-bert');
-    const run = await load(join(home, 'tiny-nomic-bert'));
-    const prefixed = texts.map((text) => `search_query: ${text}`);
-    expectVectors((await run.embed(prefixed)).vectors, query, texts);
-    await run.engine.close();
-  });
+  it.each(['tiny-nomic-bert', 'tiny-nomic-v2'])(
+    'returns the vectors of the reference for queries: %s',
+    async (model) => {
+      const { texts, query = [] } = referenceOf(model);
+      const run = await load(join(home, model));
+      const prefixed = texts.map((text) => `search_query: ${text}`);
+      expectVectors((await run.embed(prefixed)).vectors, query, texts);
+      await run.engine.close();
+    },
+  );
 });
 
 describe('positions of GTE that are scaled', () => {

@@ -84,6 +84,20 @@ export class EncoderParts {
     return this.builder.weight(name, 'float32', [rows, columns], embeddingContent(this.source, 'float32', layer));
   }
 
+  /** Adds the rows of tokens, and the first row of a table of segment types, of which every token is. */
+  embed(
+    ids: ValueName,
+    { words, types, rows, columns }: { words: string; types: string | null; rows: number; columns: number },
+  ): ValueName {
+    const { builder, source } = this;
+    const embedded = builder.node('Gather', [this.table(words, rows, columns), ids]);
+    if (types === null) return embedded;
+    const type = builder.weight(`${types}.first`, 'float32', [columns], async function* () {
+      yield bytesOf(await source.rows(types, 0, 1));
+    });
+    return builder.node('Add', [embedded, type]);
+  }
+
   toInt32(value: ValueName): ValueName {
     return this.builder.node('Cast', [value], { to: onnxDataTypeCode.int32 });
   }

@@ -9,54 +9,99 @@ import { invalidFile, quoted } from '../invalid-file.js';
 import type { EncoderTensors } from './bert-files.js';
 import { type EncoderConfig, EncoderSettings } from './encoder-config.js';
 
-/* Encoders as llama.cpp has them: the tensors of BERT or Nomic BERT under the names of GGUF. */
+/* Encoders as llama.cpp has them: the tensors of BERT, Nomic BERT or Jina v2 under the names of GGUF. */
 
 interface GgufEncoderKind {
   /** Names outside the layers, of PyTorch and of GGUF. */
   outer: Readonly<Record<string, string>>;
   /** The part of a name before the number of a layer. */
   layers: string;
-  layer: Readonly<Record<string, string>>;
+  layer: (tensors: DecoderSource['tensors']) => Readonly<Record<string, string>>;
+  /** Modules of a layer whose only tensor has no `.weight` in PyTorch. */
+  parameters?: readonly string[];
   config: (metadata: GgufMetadata) => EncoderConfig;
 }
 
+const bertOuter = {
+  'embeddings.word_embeddings': 'token_embd',
+  'embeddings.token_type_embeddings': 'token_types',
+  'embeddings.LayerNorm': 'token_embd_norm',
+};
+
+const bertAttention = {
+  'attention.self.query': 'attn_q',
+  'attention.self.key': 'attn_k',
+  'attention.self.value': 'attn_v',
+  'attention.output.dense': 'attn_output',
+  'attention.output.LayerNorm': 'attn_output_norm',
+};
+
+const nomicOuter = {
+  'embeddings.word_embeddings': 'token_embd',
+  'embeddings.token_type_embeddings': 'token_types',
+  emb_ln: 'token_embd_norm',
+};
+
+const nomicLayer = {
+  'attn.Wqkv': 'attn_qkv',
+  'attn.out_proj': 'attn_output',
+  norm1: 'attn_output_norm',
+  'mlp.fc2': 'ffn_down',
+  norm2: 'layer_output_norm',
+};
+
 const kinds: Readonly<Record<string, GgufEncoderKind>> = {
   bert: {
-    outer: {
-      'embeddings.word_embeddings': 'token_embd',
-      'embeddings.position_embeddings': 'position_embd',
-      'embeddings.token_type_embeddings': 'token_types',
-      'embeddings.LayerNorm': 'token_embd_norm',
-    },
+    outer: { ...bertOuter, 'embeddings.position_embeddings': 'position_embd' },
     layers: 'encoder.layer.',
-    layer: {
-      'attention.self.query': 'attn_q',
-      'attention.self.key': 'attn_k',
-      'attention.self.value': 'attn_v',
-      'attention.output.dense': 'attn_output',
-      'attention.output.LayerNorm': 'attn_output_norm',
+    layer: () => ({
+      ...bertAttention,
       'intermediate.dense': 'ffn_up',
       'output.dense': 'ffn_down',
       'output.LayerNorm': 'layer_output_norm',
-    },
+    }),
     config: () => ({ architectures: ['BertModel'], model_type: 'bert', hidden_act: 'gelu' }),
   },
-  'nomic-bert': {
-    outer: {
-      'embeddings.word_embeddings': 'token_embd',
-      'embeddings.token_type_embeddings': 'token_types',
-      emb_ln: 'token_embd_norm',
-    },
+  'jina-bert-v2': {
+    outer: bertOuter,
+    layers: 'encoder.layer.',
+    layer: (tensors) => ({
+      ...bertAttention,
+      // Older files have the halves of the gate apart.
+      ...(tensors.has('blk.0.ffn_gate.weight')
+        ? { 'mlp.gated_layers_w': 'ffn_gate', 'mlp.gated_layers_v': 'ffn_up' }
+        : { 'mlp.gated_layers': 'ffn_up' }),
+      'mlp.wo': 'ffn_down',
+      'mlp.layernorm': 'layer_output_norm',
+    }),
+    config: () => ({
+      ...{ architectures: ['JinaBertModel'], model_type: 'bert' },
+      ...{ position_embedding_type: 'alibi', feed_forward_type: 'geglu' },
+    }),
+  },
+  'nomic-bert-moe': {
+    outer: nomicOuter,
     layers: 'encoder.layers.',
-    layer: {
-      'attn.Wqkv': 'attn_qkv',
-      'attn.out_proj': 'attn_output',
-      norm1: 'attn_output_norm',
-      'mlp.fc12': 'ffn_gate',
-      'mlp.fc11': 'ffn_up',
-      'mlp.fc2': 'ffn_down',
-      norm2: 'layer_output_norm',
-    },
+    layer: () => ({
+      ...nomicLayer,
+      'mlp.fc1': 'ffn_up',
+      'mlp.router.layer': 'ffn_gate_inp',
+      'mlp.experts.mlp.w1': 'ffn_up_exps',
+      'mlp.experts.mlp.w2': 'ffn_down_exps',
+    }),
+    parameters: ['mlp.experts.mlp.w1', 'mlp.experts.mlp.w2'],
+    config: (metadata) => ({
+      ...{ architectures: ['NomicBertModel'], model_type: 'nomic_bert', activation_function: 'gelu' },
+      rotary_emb_base: metadata.number('rope.freq_base', 10_000),
+      num_experts: metadata.size('expert_count'),
+      moe_top_k: metadata.size('expert_used_count'),
+      moe_every_n_layers: metadata.size('moe_every_n_layers'),
+    }),
+  },
+  'nomic-bert': {
+    outer: nomicOuter,
+    layers: 'encoder.layers.',
+    layer: () => ({ ...nomicLayer, 'mlp.fc12': 'ffn_gate', 'mlp.fc11': 'ffn_up' }),
     config: (metadata) => ({
       architectures: ['NomicBertModel'],
       model_type: 'nomic_bert',
@@ -88,8 +133,12 @@ export function readGgufEncoder(file: ByteSource, header: GgufHeader): GgufEncod
   if (kind === undefined) throw invalidFile(fileName, `its architecture is ${quoted(architecture)}`);
   const metadata = new GgufMetadata(fileName, header.metadata);
   const own = metadata.under(`${architecture}.`);
-  if (own.number('attention.max_alibi_bias', 0) !== 0 || own.number('expert_count', 0) !== 0) {
-    throw invalidFile(fileName, 'it has ALiBi positions or experts, which are not computed here');
+  const known = { alibi: architecture === 'jina-bert-v2' ? 8 : 0, experts: architecture === 'nomic-bert-moe' };
+  if (own.number('attention.max_alibi_bias', known.alibi) !== known.alibi) {
+    throw invalidFile(fileName, 'it has ALiBi positions that are not computed here');
+  }
+  if (!known.experts && own.number('expert_count', 0) !== 0) {
+    throw invalidFile(fileName, 'it has experts, which are not computed here');
   }
   const rows = (name: string): number => source.tensors.get(`${name}.weight`)?.dimensions[1] ?? 0;
   const config = {
@@ -117,18 +166,19 @@ class GgufEncoderTensors implements EncoderTensors {
 
   constructor(
     private readonly source: DecoderSource,
-    { outer, layers, layer }: GgufEncoderKind,
+    { outer, layers, layer, parameters = [] }: GgufEncoderKind,
   ) {
+    const inner = layer(source.tensors);
     const moduleOf = (names: Readonly<Record<string, string>>, name: string): string | undefined =>
       Object.entries(names).find(([, stored]) => stored === name)?.[0];
     for (const [name, tensor] of source.tensors) {
       const [, block, stem = '', kind = ''] = /^(?:blk\.(\d+)\.)?([a-z_]+)\.(weight|bias)$/.exec(name) ?? [];
-      const module = moduleOf(block === undefined ? outer : layer, stem);
+      const module = moduleOf(block === undefined ? outer : inner, stem);
       if (module === undefined) {
         throw invalidFile(source.fileName, `it has a tensor that nothing here computes with: ${quoted(name)}`);
       }
       const prefix = block === undefined ? '' : `${layers}${Number(block)}.`;
-      this.tensors.set(`${prefix}${module}.${kind}`, tensor);
+      this.tensors.set(parameters.includes(module) ? prefix + module : `${prefix}${module}.${kind}`, tensor);
     }
   }
 

@@ -1,5 +1,6 @@
 import { bytesOf, type GraphBuilder, type ValueName } from '../../onnx/index.js';
 import type { WeightSource } from '../decoder/index.js';
+import { emitDistances } from './token-distances.js';
 
 /** Distances from here on share one bucket. */
 const maxDistance = 128;
@@ -24,10 +25,7 @@ export function emitRelativeBias(
     const rows = Array.from({ length: distances }, (_, index) => bucketOf(index - maxDistance, buckets));
     yield bytesOf(Float32Array.from(rows.flatMap((row) => [...values.subarray(row * heads, (row + 1) * heads)])));
   });
-  const size = builder.node('Gather', [builder.node('Shape', [ids]), builder.integers(1)]);
-  const places = builder.node('Range', [builder.integers(0), size, builder.integers(1)]);
-  const column = builder.node('Unsqueeze', [places, builder.integers([1])]);
-  const apart = builder.node('Sub', [builder.node('Unsqueeze', [places, builder.integers([0])]), column]);
+  const apart = emitDistances(builder, ids);
   const clipped = builder.node('Clip', [apart, builder.integers(-maxDistance), builder.integers(maxDistance)]);
   const rows = builder.node('Add', [clipped, builder.integers(maxDistance)]);
   const found = builder.node('Gather', [byDistance, rows]);

@@ -1,11 +1,13 @@
 import { onnxDataTypeCode } from '../../onnx/onnx-types.js';
 import { bytesOf, GraphBuilder, type OnnxGraph, type ValueName } from '../../onnx/index.js';
-import type { WeightSource } from '../decoder/index.js';
+import type { EncoderTensors } from './bert-files.js';
+import { type EncoderExperts, emitEncoderExperts, expertTensors } from './encoder-experts.js';
 import { emitEncoderHead, type EncoderHead } from './encoder-head.js';
 import { type EncoderActivation, EncoderParts } from './encoder-parts.js';
+import { emitDistances } from './token-distances.js';
 
 /** A linear layer inside a tensor that may hold several. */
-interface PartName {
+export interface PartName {
   /** Name without `.weight`. */
   name: string;
   /** First row as a multiple of the feed-forward size. */
@@ -52,11 +54,13 @@ export interface RotaryShape {
   windows: (number | null)[];
   epsilon: number;
   activation: EncoderActivation;
+  /** Absent: no layer has experts. */
+  experts?: EncoderExperts;
   names: RotaryNames;
 }
 
 export interface RotaryWeights {
-  source: WeightSource & { has: (name: string) => boolean };
+  source: EncoderTensors;
   /** In front of all names of the encoder. */
   prefix: string;
 }
@@ -122,16 +126,9 @@ class RotaryEmitter {
   }
 
   private embed(ids: ValueName): ValueName {
-    const { vocabularySize, hiddenSize, typeTable, names } = this.shape;
-    const table = this.parts.table(this.name(`${names.words}.weight`), vocabularySize, hiddenSize);
-    const words = this.builder.node('Gather', [table, ids]);
-    if (typeTable === null) return words;
-    const { source } = this.weights;
-    const name = this.name(`${typeTable}.weight`);
-    const type = this.builder.weight(`${name}.first`, 'float32', [hiddenSize], async function* () {
-      yield bytesOf(await source.rows(name, 0, 1));
-    });
-    return this.builder.node('Add', [words, type]);
+    const { vocabularySize: rows, hiddenSize: columns, typeTable, names } = this.shape;
+    const words = this.name(`${names.words}.weight`);
+    return this.parts.embed(ids, { words, types: typeTable && this.name(`${typeTable}.weight`), rows, columns });
   }
 
   private layerWithNormsFirst(layer: number, input: ValueName, shared: SharedInputs): ValueName {
@@ -182,8 +179,9 @@ class RotaryEmitter {
   }
 
   private feedForward(layer: number, input: ValueName): ValueName {
-    const { hiddenSize, feedForwardSize, activation, names } = this.shape;
+    const { hiddenSize, feedForwardSize, activation, names, experts } = this.shape;
     const prefix = names.layer(layer);
+    if (experts?.layers[layer] === true) return this.expertLayer(layer, input, experts);
     const wide = ({ name, part }: PartName): ValueName =>
       this.linear(input, {
         name: prefix + name,
@@ -195,6 +193,15 @@ class RotaryEmitter {
     const { multiplied } = names;
     const gated = multiplied === null ? active : this.builder.node('Mul', [active, wide(multiplied)]);
     return this.linear(gated, { name: prefix + names.down, inputs: feedForwardSize, outputs: hiddenSize });
+  }
+
+  private expertLayer(layer: number, input: ValueName, experts: EncoderExperts): ValueName {
+    const { hiddenSize, feedForwardSize, activation, names } = this.shape;
+    const { source, prefix } = this.weights;
+    const tensors = expertTensors(prefix + names.layer(layer));
+    const sizes = { experts, tensors, hiddenSize, feedForwardSize, activation };
+    const isDownTurned = source.shapeOf(tensors.down).length === 3;
+    return emitEncoderExperts(this.parts, layer, { ...sizes, isDownTurned, hasBias: source.has(tensors.bias) }, input);
   }
 
   /** Adds a linear layer with its bias, if it has one. */
@@ -214,12 +221,7 @@ class RotaryEmitter {
   /** Adds what attention gets added: 0 within the window, `[1, 1, sequence, sequence]`. */
   private window(ids: ValueName, width: number): ValueName {
     const { builder } = this;
-    const size = builder.node('Gather', [builder.node('Shape', [ids]), builder.integers(1)]);
-    const places = builder.node('Range', [builder.integers(0), size, builder.integers(1)]);
-    const column = builder.node('Unsqueeze', [places, builder.integers([1])]);
-    const apart = builder.node('Abs', [
-      builder.node('Sub', [builder.node('Unsqueeze', [places, builder.integers([0])]), column]),
-    ]);
+    const apart = builder.node('Abs', [emitDistances(builder, ids)]);
     const isOutside = builder.node('Greater', [apart, builder.integers(width)]);
     const outside = builder.node('Cast', [isOutside], { to: onnxDataTypeCode.float32 });
     const bias = builder.node('Mul', [outside, builder.float(masked)]);

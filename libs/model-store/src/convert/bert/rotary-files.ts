@@ -2,6 +2,7 @@ import type { ModelFiles } from '../safetensors/model-files.js';
 import type { ClassifierHead } from './classifier-head.js';
 import { checkOneScore, checkSizes, type EncoderTensors, findPrefix } from './bert-files.js';
 import type { EncoderSettings } from './encoder-config.js';
+import { type EncoderExperts, expertTensors } from './encoder-experts.js';
 import type { RotaryNames, RotaryShape, RotaryWeights } from './rotary-encoder.js';
 import { SafetensorsFile } from './safetensors-file.js';
 
@@ -33,6 +34,9 @@ const nomicNames: RotaryNames = {
   finalNorm: null,
 };
 
+/** The feed-forward of Nomic v2 has no gate. */
+const plainNomicNames: RotaryNames = { ...nomicNames, activated: { name: 'mlp.fc1' }, multiplied: null };
+
 const modernNames: RotaryNames = {
   words: 'embeddings.tok_embeddings',
   embeddingNorm: 'embeddings.norm',
@@ -48,15 +52,13 @@ const modernNames: RotaryNames = {
 };
 
 const jinaNames: RotaryNames = {
-  ...nomicNames,
+  ...plainNomicNames,
   projections: 'mixer.Wqkv',
   output: 'mixer.out_proj',
-  activated: { name: 'mlp.fc1' },
-  multiplied: null,
 };
 
 type Variant = Pick<RotaryShape, 'typeTable' | 'normsFirst' | 'bases' | 'windows' | 'activation' | 'epsilon'> &
-  Partial<Pick<RotaryShape, 'frequencyDivisor'>>;
+  Partial<Pick<RotaryShape, 'frequencyDivisor' | 'experts' | 'names'>>;
 
 /** How one kind of these models differs from the others. */
 interface RotaryKind {
@@ -103,6 +105,26 @@ const gte: RotaryKind = {
   head: poolerHead,
 };
 
+/** Values of `activation_function` for a feed-forward with a gate. */
+const gatedActivations: readonly string[] = ['swiglu', 'geglu', 'glu'];
+
+/** Reads the experts of Nomic v2. Throws `INVALID_MODEL` for experts that are computed otherwise. */
+function nomicExperts(
+  settings: EncoderSettings,
+  { layers, isGated }: { layers: number; isGated: boolean },
+): { experts?: EncoderExperts } {
+  const { config } = settings;
+  if (settings.number(0, 'num_experts') === 0) return {};
+  const isSet = (name: string): boolean => ![undefined, null, false, 0].includes(config[name] as never);
+  const others = ['moe_normalize_expert_weights', 'num_shared_experts', 'expert_choice_router'].filter(isSet);
+  if (others.length > 0) throw settings.refuse(`its experts have ${others.join(', ')}`);
+  if (isGated) throw settings.refuse('its experts have gates');
+  const [count, used] = [settings.size('num_experts', 'num_experts'), settings.size('moe_top_k', 'moe_top_k')];
+  const every = settings.size('moe_every_n_layers', 'moe_every_n_layers');
+  if (used > count || count > maxExperts) throw settings.refuse(`it uses ${used} of ${count} experts`);
+  return { experts: { count, used, layers: Array.from({ length: layers }, (_, layer) => layer % every === 1) } };
+}
+
 const nomic: RotaryKind = {
   prefixes: ['nomic_bert.', 'bert.'],
   names: nomicNames,
@@ -110,7 +132,11 @@ const nomic: RotaryKind = {
     if (settings.config['prenorm'] === true) throw settings.refuse('its norms come before its layers (prenorm)');
     if (settings.config['rotary_emb_interleaved'] === true) throw settings.refuse('its rotary positions interleave');
     if (settings.number(1, 'rotary_emb_fraction') !== 1) throw settings.refuse('its rotary positions are partial');
+    const { activation_function: activation } = settings.config;
+    const isGated = activation === undefined || gatedActivations.includes(String(activation));
     return {
+      ...(!isGated && { names: plainNomicNames }),
+      ...nomicExperts(settings, { layers, isGated }),
       typeTable: settings.number(0, 'type_vocab_size') > 0 ? typeTable : null,
       normsFirst: false,
       bases: repeated(ropeBase(settings, 1_000, 'rotary_emb_base'), layers),
@@ -211,6 +237,7 @@ export function readRotary<Source extends EncoderTensors>(
   const shape = shapeOf(settings, kind);
   const prefix = findPrefix(source, ['', ...kind.prefixes], `${kind.names.words}.weight`);
   checkSizes(source, tensorSizes(shape, prefix));
+  checkExperts(source, shape, prefix);
   const head = settings.isClassifier ? headOf(source, kind.head(settings, prefix), shape.hiddenSize) : null;
   return { shape, head, weights: { source, prefix } };
 }
@@ -222,6 +249,7 @@ function kindOf(settings: EncoderSettings): RotaryKind {
 }
 
 const maxLayers = 1_024;
+const maxExperts = 256;
 const maxPositions = 1_048_576;
 
 function shapeOf(settings: EncoderSettings, { names, variant }: RotaryKind): RotaryShape {
@@ -246,15 +274,33 @@ function shapeOf(settings: EncoderSettings, { names, variant }: RotaryKind): Rot
 }
 
 function tensorSizes(shape: RotaryShape, prefix: string): Record<string, number[]> {
-  const { names, hiddenSize, feedForwardSize, vocabularySize } = shape;
+  const { names, hiddenSize, feedForwardSize, vocabularySize, experts } = shape;
   const last = prefix + names.layer(shape.layers - 1);
   const isJoined = names.activated.part !== undefined;
+  // The first layer has no experts.
+  const dense = experts === undefined ? last : prefix + names.layer(experts.layers.lastIndexOf(false));
   return {
     [`${prefix}${names.words}.weight`]: [vocabularySize, hiddenSize],
     [`${last}${names.projections}.weight`]: [3 * hiddenSize, hiddenSize],
-    [`${last}${names.activated.name}.weight`]: [(isJoined ? 2 : 1) * feedForwardSize, hiddenSize],
-    [`${last}${names.down}.weight`]: [hiddenSize, feedForwardSize],
+    [`${dense}${names.activated.name}.weight`]: [(isJoined ? 2 : 1) * feedForwardSize, hiddenSize],
+    [`${dense}${names.down}.weight`]: [hiddenSize, feedForwardSize],
   };
+}
+
+/** Checks the last layer with experts, whose tensors may be stored as llama.cpp turns them. */
+function checkExperts(source: EncoderTensors, shape: RotaryShape, prefix: string): void {
+  const { names, hiddenSize, feedForwardSize, experts } = shape;
+  const last = experts?.layers.lastIndexOf(true) ?? -1;
+  if (experts === undefined || last < 0) return;
+  const { router, up, down } = expertTensors(prefix + names.layer(last));
+  const { count } = experts;
+  const stacked = [count * feedForwardSize, hiddenSize];
+  const isTurned = source.shapeOf(down).length === 3;
+  checkSizes(source, {
+    [router]: [count, hiddenSize],
+    [up]: isTurned ? [count, feedForwardSize, hiddenSize] : stacked,
+    [down]: isTurned ? [count, hiddenSize, feedForwardSize] : stacked,
+  });
 }
 
 function headOf(

@@ -9,10 +9,10 @@ import type { WeightSource } from './weight-source.js';
 /** Far above any score of a router with its bias. */
 const outweighing = 1e9;
 
-/** What experts need of the decoder around them. */
+/** What experts need of the model around them. */
 export interface ExpertBody {
   readonly builder: GraphBuilder;
-  readonly options: { shape: DecoderShape; weights: WeightSource };
+  readonly options: { shape: Pick<DecoderShape, 'hiddenSize' | 'feedForward'>; weights: WeightSource };
   /** Returns the format of layers that are computed as one. */
   formatOf(names: readonly string[]): LinearFormat;
   /** Adds a linear layer of the weights, with its bias. */

@@ -1,9 +1,18 @@
 import type { ValueName } from '../../onnx/index.js';
-import { type ExpertShape, expertsOf, feedForwardSize, type LayerPart, weightNames } from './decoder-shape.js';
+import {
+  type DecoderShape,
+  type ExpertShape,
+  expertsOf,
+  feedForwardSize,
+  type LayerPart,
+  weightNames,
+} from './decoder-shape.js';
 import { emitExperts, type ExpertBody } from './expert-layers.js';
+import type { WeightSource } from './weight-source.js';
 
 /** The parts of the decoder that feed-forwards use. */
 export interface FeedForwardBody extends ExpertBody {
+  readonly options: { shape: DecoderShape; weights: WeightSource };
   /** Adds a constant of the decoder's type. */
   scalar(value: number): ValueName;
   normed(input: ValueName, name: string): ValueName;
