@@ -81,6 +81,8 @@ export interface BoundRun {
 
 /** The memory in which a graph runs. */
 export interface GraphDevice {
+  /** Whether its tensors are in another memory than the host's. */
+  readonly hasOwnMemory: boolean;
   /** Returns a tensor whose values are not set. */
   allocate(type: TensorType, dims: readonly number[]): KeptTensor;
   /** Returns a copy of a host tensor on the device; the tensor itself where the device has no memory of its own. */
@@ -89,7 +91,7 @@ export interface GraphDevice {
   bind(inputs: Record<string, GraphTensor>, outputs: Record<string, GraphTensor>): BoundRun;
   /** Opens a small graph that takes kept tensors of this one. */
   openBeside(model: Uint8Array): Promise<GraphSession>;
-  /** Bytes of tensors that were copied from the host and back by now. */
+  /** Bytes of tensors that were copied from the host and back by now, for this graph and those opened beside it. */
   readonly bytesIn: number;
   readonly bytesOut: number;
 }

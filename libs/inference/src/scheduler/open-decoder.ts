@@ -26,10 +26,17 @@ export function openDecoder(
 ): Decoder {
   const { embedder = null } = options;
   const graph = inspectDecoderGraph(session, { ...options.hints, takesEmbeddings: embedder !== null });
-  if (graph.kind === 'split') return new SplitDecoder(session, graph, options.slots, options.windowLimits);
+  const { device } = session;
+  if (graph.kind === 'split') {
+    // Images whose positions see each other have not been run right there.
+    if (device?.hasOwnMemory === true && !graph.seesWholeImages) {
+      return DeviceDecoder.resident(session, device, graph, options.slots);
+    }
+    return new SplitDecoder(session, graph, options.slots, options.windowLimits);
+  }
   if (graph.kind === 'device') {
-    if (session.device === undefined) throw new TypeError('The graph needs a session on a device.');
-    return new DeviceDecoder(session, session.device, graph);
+    if (device === undefined) throw new TypeError('The graph needs a session on a device.');
+    return DeviceDecoder.inPlace(session, device, graph);
   }
   return new ConcatDecoder(session, graph, { prefixGrain: options.chunkTokens ?? defaultChunkTokens, embedder });
 }

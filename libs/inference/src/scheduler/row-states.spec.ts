@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import type { GraphTensor } from '../runtime/graph-session.js';
 import { FakeGraphSession } from './fake-graph-session.js';
-import { type RowState, RowStates, type StateSnapshot } from './row-states.js';
+import { type RowState, RowStates } from './row-states.js';
+import type { StateSnapshot } from './state-snapshots.js';
 
 const names = { past: 'past_states.0.inputs', present: 'new_states.0.inputs' };
 const limits = { total: 4, perRow: 3 };
@@ -82,7 +83,7 @@ describe('the states of rows', () => {
 describe('snapshots of states', () => {
   it('are spread over a row, and the newest is always there', () => {
     const states = open({ total: 100, perRow: 4 });
-    const snapshots: StateSnapshot[] = [];
+    const snapshots: StateSnapshot<RowState>[] = [];
     for (let length = 64; length <= 1_024; length += 64) {
       states.addTo(snapshots, length, statesOf(states, [length])[0] ?? expect.fail());
       expect(snapshots.at(-1)?.length).toBe(length);

@@ -2,6 +2,7 @@ import { productOf } from '#common/values';
 import { freeBytes } from '#platform/memory';
 import type { StateNames } from '../runtime/decoder-graph.js';
 import type { GraphSession, GraphTensor } from '../runtime/graph-session.js';
+import { type SnapshotLimits, StateSnapshots } from './state-snapshots.js';
 
 /** Number of values of a tensor in the state of one row. */
 export function stateSize({ dimensions }: StateNames): number {
@@ -48,41 +49,25 @@ export class RowState {
   }
 }
 
-/** State of a row after its first `length` tokens. Rows with this beginning share it. */
-export interface StateSnapshot {
-  readonly length: number;
-  /** Null once it had to make room for another. */
-  state: RowState | null;
-  holders: number;
-}
-
 /** The states that a run reads; released once nothing runs with them any more. */
 export interface PastStates {
   feeds: Record<string, GraphTensor>;
   release(): void;
 }
 
-/** Limits of snapshots, as `keptStates` returns them. */
-export interface SnapshotLimits {
-  total: number;
-  perRow: number;
-}
-
 /**
  * States of layers that keep no keys and values. A state cannot be shortened as a cache can, so a prefix is reused only
- * where a snapshot of its state was kept. Snapshots cost no copy while a row runs alone; the least recently used are
- * dropped when there are too many.
+ * where a snapshot of its state was kept. Snapshots cost no copy while a row runs alone.
  */
-export class RowStates {
-  /** In order of their last use. */
-  private readonly snapshots = new Set<StateSnapshot>();
+export class RowStates extends StateSnapshots<RowState> {
   private readonly sizes: readonly number[];
 
   constructor(
     private readonly session: GraphSession,
     private readonly tensors: readonly StateNames[],
-    private readonly limits: SnapshotLimits,
+    limits: SnapshotLimits,
   ) {
+    super(limits);
     this.sizes = tensors.map(stateSize);
   }
 
@@ -125,57 +110,9 @@ export class RowStates {
     return states;
   }
 
-  /** Keeps a state for later prompts. The caller drops it once. */
-  snapshot(length: number, state: RowState): StateSnapshot {
-    // A row among others gives only its own part.
-    const kept = state.batch.rows === 1 ? state.share() : new RowState(this.gather([state]), 0);
-    const snapshot: StateSnapshot = { length, state: kept, holders: 1 };
-    this.snapshots.add(snapshot);
-    const [oldest] = this.snapshots;
-    if (this.snapshots.size > this.limits.total && oldest) this.discard(oldest);
-    return snapshot;
-  }
-
-  /**
-   * Adds a snapshot to those of a row, in order. Where there are too many, the one that leaves the smallest gap is
-   * dropped, never the last.
-   */
-  addTo(snapshots: StateSnapshot[], length: number, state: RowState): void {
-    for (const lost of snapshots.filter(({ state: kept }) => kept === null)) {
-      snapshots.splice(snapshots.indexOf(lost), 1);
-      this.drop(lost);
-    }
-    if (snapshots.at(-1)?.length === length) return;
-    snapshots.push(this.snapshot(length, state));
-    if (snapshots.length <= this.limits.perRow) return;
-    const gapWithout = (place: number) =>
-      (snapshots[place + 1]?.length ?? Infinity) - (snapshots[place - 1]?.length ?? 0);
-    let closest = 0;
-    for (let place = 1; place + 1 < snapshots.length; place++) {
-      if (gapWithout(place) < gapWithout(closest)) closest = place;
-    }
-    for (const dropped of snapshots.splice(closest, 1)) this.drop(dropped);
-  }
-
-  /** Marks a snapshot as just used. */
-  touch(snapshot: StateSnapshot): void {
-    if (this.snapshots.delete(snapshot)) this.snapshots.add(snapshot);
-  }
-
-  drop(snapshot: StateSnapshot): void {
-    snapshot.holders--;
-    if (snapshot.holders === 0) this.discard(snapshot);
-  }
-
-  /** Number of states that are kept for later prompts. */
-  get keptCount(): number {
-    return this.snapshots.size;
-  }
-
-  private discard(snapshot: StateSnapshot): void {
-    this.snapshots.delete(snapshot);
-    snapshot.state?.release();
-    snapshot.state = null;
+  /** A row among others gives only its own part. */
+  protected override copyForKeeping(state: RowState): RowState {
+    return state.batch.rows === 1 ? state.share() : new RowState(this.gather([state]), 0);
   }
 
   private gather(states: readonly (RowState | null)[]): StateBatch {

@@ -97,7 +97,7 @@ export class SplitDecoder implements Decoder {
     if (this.hasStates && state === null) throw new RangeError('The row has no state at this position.');
     target.hold({ cache, head: null, tail: null, length, start });
     target.state = state;
-    this.shareSnapshots(source, target, length);
+    this.states.share(source.snapshots, target.snapshots, length);
     if (target.headLength === 0) return;
     target.head = cache.windowed.newRow(target.headLength);
     source.copyWindow({ start: 0, length: target.headLength }, target.head);
@@ -274,15 +274,6 @@ export class SplitDecoder implements Decoder {
   /** Keeps the state of a row for later prompts, at the end of a chunk, of the prompt or of the row. */
   private keepState(row: SplitRow): void {
     if (row.state !== null && row.length >= minimumReuse) this.states.addTo(row.snapshots, row.length, row.state);
-  }
-
-  private shareSnapshots(source: SplitRow, target: SplitRow, length: number): void {
-    for (const snapshot of source.snapshots) {
-      if (snapshot.length > length) continue;
-      this.states.touch(snapshot);
-      snapshot.holders++;
-      target.snapshots.push(snapshot);
-    }
   }
 
   private async runFresh(input: RunInput, wanted: LogitsNeeded): Promise<RunResult> {

@@ -1,7 +1,8 @@
 import type { CacheBlock } from './cache-block.js';
 import type { CacheRow } from './decoder.js';
 import type { LayeredCache } from './layered-cache.js';
-import type { RowState, StateSnapshot } from './row-states.js';
+import type { RowState } from './row-states.js';
+import type { StateSnapshot } from './state-snapshots.js';
 import { copyableLength, type Span, type WindowLimits, windowStart } from './window-positions.js';
 
 /** The largest window of a graph's layers, and what is kept around it. */
@@ -37,7 +38,7 @@ export class SplitRow implements CacheRow, Span {
   /** State of layers that do not attend; null without such layers or positions, and in rows that do not go on. */
   state: RowState | null = null;
   /** States at earlier positions, the shortest first. */
-  snapshots: StateSnapshot[] = [];
+  snapshots: StateSnapshot<RowState>[] = [];
 
   constructor(
     private readonly window: KeptWindow | null,

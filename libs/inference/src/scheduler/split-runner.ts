@@ -5,25 +5,15 @@ import type { GraphSession, GraphTensor } from '../runtime/graph-session.js';
 import type { LogitsBatch } from '../sampling/logits-batch.js';
 import type { LogitsNeeded } from './decoder.js';
 import type { FreshPositions } from './layered-cache.js';
-import { MediaFeeds } from './media-feeds.js';
-import type { PromptMedia } from './prompt-media.js';
 import type { PastStates, RowStates } from './row-states.js';
+import { placeStarts, SplitFeeds, type SplitInput } from './split-feeds.js';
 import type { SplitRow } from './split-row.js';
 
-export interface RunInput {
-  /** Tokens of each batch row, padded on the right to the longest. */
-  tokenIds: ArrayLike<number>[];
+export interface RunInput extends SplitInput {
   /** Batch rows, with their positions in `past`. */
   rows: readonly SplitRow[];
-  past: GraphTensor[];
   /** Position of each part's row in the batch of this run. */
   rowIndexes: Int32Array;
-  /** Number of last tokens of each batch row whose logits are returned, one after the other; absent: one of each. */
-  logitCounts?: readonly number[];
-  /** What the prompt of each batch row holds beside text; absent: nothing. */
-  media?: readonly (PromptMedia | null | undefined)[];
-  /** Tokens whose logits are returned, of each batch row; absent: of none. */
-  wantedIds?: (readonly number[])[];
 }
 
 export interface RunResult {
@@ -41,11 +31,9 @@ export class SplitRunner {
   runMs = 0;
   /** Freed by the next run: megabytes, at every step that fetches them. */
   private lastLogits: Float32Array | null = null;
-  private readonly takesStarts: boolean;
   /** Empty for a graph whose layers all keep states. */
   private readonly freshFetches: readonly string[];
-  /** Null for a graph that takes tokens only. */
-  private readonly media: MediaFeeds | null;
+  private readonly feeds: SplitFeeds;
 
   constructor(
     private readonly session: GraphSession,
@@ -53,10 +41,7 @@ export class SplitRunner {
     private readonly states: RowStates,
   ) {
     this.freshFetches = graph.caches.length === 0 ? [] : ['new_kv'];
-    this.takesStarts = graph.caches.some(({ window }) => window !== undefined);
-    const { mediaWidth, takesPositions, seesWholeImages: takesGroups } = graph;
-    this.media =
-      mediaWidth === null ? null : new MediaFeeds(session, { width: mediaWidth, takesPositions, takesGroups });
+    this.feeds = new SplitFeeds(session, graph);
   }
 
   /** Computes the tokens of rows behind their past. */
@@ -64,7 +49,7 @@ export class SplitRunner {
     const batch = input.tokenIds.length;
     const steps = Math.max(...input.tokenIds.map((ids) => ids.length));
     const pastStates = this.states.past(input.rows.map(({ state }) => state));
-    const feeds = { ...this.feedsOf(input, batch, steps), ...pastStates.feeds };
+    const feeds = { ...this.feeds.of(input), ...pastStates.feeds };
     for (const tensor of input.past) this.cacheElementsFed += productOf(tensor.dims);
     const fetches = [...this.freshFetches, ...this.states.fetches, ...this.fetchesFor(wanted)];
     const outputs = await this.timedRun(feeds, fetches).catch((error: unknown) => {
@@ -84,66 +69,6 @@ export class SplitRunner {
   async repeat(feeds: Record<string, GraphTensor>, rowIndexes: Int32Array): Promise<LogitsBatch> {
     const outputs = await this.timedRun(feeds, this.fetchesFor('full'));
     return this.logitsOf(outputs, rowIndexes);
-  }
-
-  private feedsOf(input: RunInput, batch: number, steps: number): Record<string, GraphTensor> {
-    const ids = new BigInt64Array(batch * steps);
-    input.tokenIds.forEach((tokens, row) => {
-      for (let step = 0; step < tokens.length; step++) ids[row * steps + step] = BigInt(tokens[step] ?? 0);
-    });
-    const feeds: Record<string, GraphTensor> = {
-      input_ids: this.session.tensor('int64', ids, [batch, steps]),
-      past_lens: this.session.tensor(
-        'int64',
-        BigInt64Array.from(input.rows, ({ length }) => BigInt(length)),
-        [batch],
-      ),
-      ...this.placesOf(input),
-    };
-    if (this.takesStarts) {
-      const starts = BigInt64Array.from(input.rows, ({ start }) => BigInt(start));
-      feeds['window_starts'] = this.session.tensor('int64', starts, [batch]);
-    }
-    if (this.graph.takesAdapters) {
-      feeds['adapter_ids'] = this.session.tensor(
-        'int64',
-        BigInt64Array.from(input.rows, ({ adapter }) => BigInt(adapter)),
-        [batch],
-      );
-    }
-    if (this.media !== null) Object.assign(feeds, this.media.feeds(input, steps));
-    if (this.graph.givesWanted) feeds['wanted_ids'] = this.wantedTensor(input);
-    this.graph.caches.forEach(({ past }, cache) => {
-      const tensor = input.past[cache];
-      if (tensor) feeds[past] = tensor;
-    });
-    return feeds;
-  }
-
-  /** Where the logits of a run are read. */
-  private placesOf({ tokenIds, logitCounts }: RunInput): Record<string, GraphTensor> {
-    const last = tokenIds.map(({ length }) => length - 1);
-    if (!this.graph.picksLogits) {
-      return { last_index: this.session.tensor('int64', BigInt64Array.from(last, BigInt), [last.length]) };
-    }
-    const places = last.flatMap((step, row) => {
-      const count = logitCounts?.[row] ?? 1;
-      return Array.from({ length: count }, (_, place) => [BigInt(row), BigInt(step - count + 1 + place)]);
-    });
-    return { logit_places: this.session.tensor('int64', BigInt64Array.from(places.flat()), [places.length, 2]) };
-  }
-
-  /** One column at least, and zeros where a row wants less than another. Only the first place of a row wants any. */
-  private wantedTensor(input: RunInput): GraphTensor {
-    const { wantedIds = [], tokenIds, logitCounts } = input;
-    const width = wantedIds.reduce((widest, { length }) => Math.max(widest, length), 1);
-    const places = logitCounts?.reduce((sum, count) => sum + count, 0) ?? tokenIds.length;
-    const first = placeStarts(input);
-    const ids = new BigInt64Array(places * width);
-    wantedIds.forEach((row, index) =>
-      row.forEach((id, column) => (ids[(first[index] ?? 0) * width + column] = BigInt(id))),
-    );
-    return this.session.tensor('int64', ids, [places, width]);
   }
 
   private fetchesFor(wanted: LogitsNeeded): string[] {
@@ -167,31 +92,31 @@ export class SplitRunner {
   }
 
   private logitsOf(outputs: Record<string, GraphTensor>, rowIndexes: Int32Array): LogitsBatch {
-    const ids = outputs['topk_ids']?.data;
-    const wanted = outputs['wanted_logits'];
-    this.lastLogits = outputs['logits'] ? floats(outputs['logits']) : null;
-    return {
-      rowIndexes,
-      topValues: outputs['topk_values'] ? floats(outputs['topk_values']) : null,
-      topIds: ids instanceof BigInt64Array ? narrowed(ids) : null,
-      topSize: this.graph.topSize,
-      logSumExp: outputs['lse'] ? floats(outputs['lse']) : null,
-      logits: this.lastLogits,
-      vocabularySize: this.graph.vocabularySize,
-      wanted: wanted ? floats(wanted) : null,
-      wantedSize: wanted?.dims[1] ?? 0,
-    };
+    const batch = readLogits(this.graph, outputs, rowIndexes);
+    this.lastLogits = batch.logits;
+    return batch;
   }
 }
 
-/** Returns for each batch row the index of its first place whose logits are returned. */
-function placeStarts({ tokenIds, logitCounts }: RunInput): number[] {
-  let next = 0;
-  return tokenIds.map((_, row) => {
-    const start = next;
-    next += logitCounts?.[row] ?? 1;
-    return start;
-  });
+/** Returns the logits that the split graph returned. */
+export function readLogits(
+  { topSize, vocabularySize }: Pick<SplitGraph, 'topSize' | 'vocabularySize'>,
+  outputs: Record<string, GraphTensor>,
+  rowIndexes: Int32Array,
+): LogitsBatch {
+  const ids = outputs['topk_ids']?.data;
+  const wanted = outputs['wanted_logits'];
+  return {
+    rowIndexes,
+    topValues: outputs['topk_values'] ? floats(outputs['topk_values']) : null,
+    topIds: ids instanceof BigInt64Array ? narrowed(ids) : null,
+    topSize,
+    logSumExp: outputs['lse'] ? floats(outputs['lse']) : null,
+    logits: outputs['logits'] ? floats(outputs['logits']) : null,
+    vocabularySize,
+    wanted: wanted ? floats(wanted) : null,
+    wantedSize: wanted?.dims[1] ?? 0,
+  };
 }
 
 function firstPlaces(input: RunInput): Int32Array {

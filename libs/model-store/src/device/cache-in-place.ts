@@ -183,7 +183,7 @@ function pickLastToken(graph: EditedGraph): void {
 }
 
 /** LogSoftmax is computed on the processor, to which every logit would have to be copied. */
-function sumExponentials(graph: EditedGraph): void {
+export function sumExponentials(graph: EditedGraph): void {
   const [end, logits] = [graph.producer('lse'), graph.producer('logits')?.inputs[0]];
   if (end === undefined || logits === undefined || graph.producer('topk_values') === undefined) return;
   const value = (part: string) => `device.lse.${part}`;

@@ -1,7 +1,8 @@
 import { readFloat16 } from '#common';
 import { blockChannels } from './channel-blocks.js';
-import { type CacheScales, type FloatCacheType, writeCacheInPlace } from './cache-in-place.js';
+import { type CacheScales, type FloatCacheType, sumExponentials, writeCacheInPlace } from './cache-in-place.js';
 import { EditedGraph, type GraphFile } from './edited-graph.js';
+import { multiplyOnDevice } from './plain-products.js';
 import { onnxDataTypeCode } from '../onnx/onnx-types.js';
 
 export interface DeviceGraphOptions {
@@ -42,8 +43,14 @@ export async function graphForDevice(
   if (graph === null) return null;
   if (!takesHalfFloats) await widenHalfTables(graph);
   if (!keepsIntegerProducts) await blockChannels(graph);
+  // Positions of images that see each other are left as they are: no device has been seen to compute them right.
+  const isOurs = graph.inputs.has('past_lens') && !graph.inputs.has('media_groups');
+  const isDecoder = isOurs && cacheInPlaceOn !== null && cacheInPlaceOn !== 'cpu';
   const isInPlace =
     cacheInPlaceOn !== null && (await writeCacheInPlace(graph, cacheInPlaceOn, cacheScales ?? cacheType));
+  if (!isInPlace) graph.keepInputs();
+  if (isDecoder && !isInPlace) sumExponentials(graph);
+  if (isDecoder) multiplyOnDevice(graph);
   const model = await graph.encode();
   return model === null ? null : { model, cacheInPlace: isInPlace };
 }

@@ -64,6 +64,7 @@ export class EditedGraph {
   private addedBytes = 0;
   private addedNodes = 0;
   private hasChanged = false;
+  private keepsInputs = false;
 
   private constructor(
     private readonly bytes: Uint8Array,
@@ -153,6 +154,11 @@ export class EditedGraph {
     this.hasChanged = true;
   }
 
+  /** Keeps inputs that nothing reads, as a caller feeds them; otherwise they are left out of a changed graph. */
+  keepInputs(): void {
+    this.keepsInputs = true;
+  }
+
   setInput(value: OnnxValue): void {
     this.inputs.set(value.name, encodeInput(value));
     this.hasChanged = true;
@@ -185,7 +191,9 @@ export class EditedGraph {
       if (!edited.has(field.number)) graph.bytes(field.number, contentOf(encoded, field));
     }
     for (const [name, weight] of this.weights) if (used.has(name)) graph.bytes(graphFields.initializer, weight.encoded);
-    for (const [name, input] of this.inputs) if (used.has(name)) graph.bytes(graphFields.input, input);
+    for (const [name, input] of this.inputs) {
+      if (this.keepsInputs || used.has(name)) graph.bytes(graphFields.input, input);
+    }
     for (const output of this.outputs.values()) graph.bytes(graphFields.output, output);
     return graph;
   }

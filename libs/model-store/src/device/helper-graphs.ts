@@ -10,7 +10,7 @@ export function halfFloatGraph(): Uint8Array {
   builder.input('x', 'float16', ['count']);
   builder.node('Add', ['x', 'x'], {}, 'y');
   builder.output('y', 'float16', ['count']);
-  return encoded(builder);
+  return encodeAlone(builder);
 }
 
 /** Sizes of attention. */
@@ -37,7 +37,7 @@ export function attentionGraph({ heads, keyValueHeads, headSize }: AttentionSize
   builder.contribNodeWithOutputs('GroupQueryAttention', inputs, outputs, attributes);
   builder.output('y', type, ['batch', 'seq', heads * headSize]);
   for (const name of ['present_key', 'present_value']) builder.output(name, type, cache);
-  return encoded(builder);
+  return encodeAlone(builder);
 }
 
 /**
@@ -54,9 +54,10 @@ export function pickRowsGraph(count: number, type: CacheType): Uint8Array {
     const input = tensor(builder, type, `x.${index}`, 'rows');
     const picked = builder.node('Gather', [input, 'rows'], { axis: 0 });
     const begun = builder.node('Slice', [picked, first, 'length', axis]);
-    pad(builder, type, begun, 'pads', `y.${index}`);
+    builder.node('Pad', [begun, 'pads'], {}, `y.${index}`);
+    builder.output(`y.${index}`, type, ['picked', `x.${index}_heads`, 'capacity', `x.${index}_size`]);
   }
-  return encoded(builder);
+  return encodeAlone(builder);
 }
 
 /** Puts rows of `a.N` and `b.N`, each padded first, one behind the other in the order of `rows`, into `y.N`. */
@@ -65,28 +66,24 @@ export function joinRowsGraph(count: number, type: CacheType): Uint8Array {
   builder.input('rows', 'int64', ['picked']);
   for (const side of ['a', 'b']) builder.input(`pads_${side}`, 'int64', [8]);
   for (let index = 0; index < count; index += 1) {
-    const sides = ['a', 'b'].map((side) =>
-      pad(builder, type, tensor(builder, type, `${side}.${index}`, `rows_${side}`), `pads_${side}`),
-    );
+    const sides = ['a', 'b'].map((side) => {
+      const input = tensor(builder, type, `${side}.${index}`, `rows_${side}`);
+      return builder.node('Pad', [input, `pads_${side}`]);
+    });
     const joined = builder.node('Concat', sides, { axis: 0 });
     builder.node('Gather', [joined, 'rows'], { axis: 0 }, `y.${index}`);
-    builder.output(`y.${index}`, type, ['picked', 'heads', 'capacity', 'size']);
+    builder.output(`y.${index}`, type, ['picked', `y.${index}_heads`, 'capacity', `y.${index}_size`]);
   }
-  return encoded(builder);
+  return encodeAlone(builder);
 }
 
+/** Tensors of a cache may differ in their heads, so each has names of its own: equal names mean equal sizes. */
 function tensor(builder: GraphBuilder, type: CacheType, name: string, rows: string): ValueName {
-  return builder.input(name, type, [rows, 'heads', `${name}_positions`, 'size']);
+  return builder.input(name, type, [rows, `${name}_heads`, `${name}_positions`, `${name}_size`]);
 }
 
-function pad(builder: GraphBuilder, type: CacheType, value: ValueName, pads: ValueName, output?: string): ValueName {
-  const padded = builder.node('Pad', [value, pads], {}, output);
-  if (output !== undefined) builder.output(output, type, ['picked', 'heads', 'capacity', 'size']);
-  return padded;
-}
-
-/** Their constants are embedded. */
-function encoded(builder: GraphBuilder): Uint8Array {
+/** Returns the graph as a file of its own, with its constants in it. */
+export function encodeAlone(builder: GraphBuilder): Uint8Array {
   const graph = builder.build();
   const placements = new Map<OnnxInitializer, TensorPlacement>();
   for (const initializer of graph.initializers) {

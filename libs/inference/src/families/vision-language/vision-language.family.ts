@@ -107,7 +107,7 @@ async function openSessions(options: HostLoadOptions) {
   const { graphFile, familyOptions } = options;
   const beside = (part: string): string => graphFile.replace(/decoder_model(?:_merged)?(?=[^/]*$)/, part);
   const { visionEncoder = beside('vision_encoder'), embedTokens = beside('embed_tokens') } = familyOptions;
-  const decoder = await openSession(options, graphFile);
+  const decoder = await openSession(options, graphFile, { isDecoder: true });
   const embedsTokens = decoder.inputs.some(({ name }) => name === 'media');
   if (visionEncoder === graphFile || (!embedsTokens && embedTokens === graphFile)) {
     throw unfit('graphFile is no decoder_model_merged, so visionEncoder and embedTokens must name the other graphs');
@@ -127,8 +127,12 @@ function requireWidth({ width }: VisionSession, decoder: GraphSession): void {
 }
 
 /** The three graphs take turns, so waiting threads must not spin. */
-function openSession({ directory, providers, intraOpThreads }: HostLoadOptions, file: string): Promise<GraphSession> {
-  return openGraph({ modelPath: join(directory, file), providers, intraOpThreads, spinning: false });
+function openSession(
+  { directory, providers, intraOpThreads }: HostLoadOptions,
+  file: string,
+  { isDecoder = false } = {},
+): Promise<GraphSession> {
+  return openGraph({ modelPath: join(directory, file), providers, intraOpThreads, spinning: false, isDecoder });
 }
 
 function contextOf(

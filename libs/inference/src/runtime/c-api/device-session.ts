@@ -62,6 +62,8 @@ export class DeviceSession implements GraphSession, GraphDevice {
   bytesIn = 0;
   bytesOut = 0;
   readonly device: GraphDevice = this;
+  /** The session that this one was opened beside, which counts its bytes too; null: none. */
+  private besideOf: DeviceSession | null = null;
   private lastRun: Promise<unknown> = Promise.resolve();
   private isReleased = false;
   /** Tensors that were kept and are still held. */
@@ -101,6 +103,10 @@ export class DeviceSession implements GraphSession, GraphDevice {
       api.release('session', session);
       throw error;
     }
+  }
+
+  get hasOwnMemory(): boolean {
+    return this.memory.device !== this.memory.host;
   }
 
   tensor(type: TensorType, data: TensorData, dims: readonly number[]): GraphTensor {
@@ -220,7 +226,7 @@ export class DeviceSession implements GraphSession, GraphDevice {
   }
 
   upload(tensor: GraphTensor): GraphTensor {
-    if (this.memory.device === this.memory.host) return tensor;
+    if (!this.hasOwnMemory) return tensor;
     const held = this.allocate(tensor.type as TensorType, tensor.dims);
     const { value } = this.hostTensor('copy', tensor);
     try {
@@ -245,15 +251,22 @@ export class DeviceSession implements GraphSession, GraphDevice {
     }
     const run = async (): Promise<void> => {
       await binding.run();
-      this.bytesIn += binding.bytesIn;
-      this.bytesOut += binding.bytesOut;
+      this.countBytes(binding.bytesIn, binding.bytesOut);
     };
     return { run: () => this.inTurn(run), release: () => binding.release() };
   }
 
   async openBeside(model: Uint8Array): Promise<GraphSession> {
     const options = { ...this.graph, model, spinning: false };
-    return await DeviceSession.open(options, { provider: this.provider, providerNote: null });
+    const session = await DeviceSession.open(options, { provider: this.provider, providerNote: null });
+    session.besideOf = this;
+    return session;
+  }
+
+  private countBytes(bytesIn: number, bytesOut: number): void {
+    this.bytesIn += bytesIn;
+    this.bytesOut += bytesOut;
+    this.besideOf?.countBytes(bytesIn, bytesOut);
   }
 
   private keep(value: Pointer): HeldTensor {
@@ -271,7 +284,7 @@ export class DeviceSession implements GraphSession, GraphDevice {
 
   private download({ type, dims, value }: HeldTensor): TensorData {
     const { api } = this;
-    if (this.memory.device === this.memory.host) return this.read(value).data as TensorData;
+    if (!this.hasOwnMemory) return this.read(value).data as TensorData;
     const count = productOf(dims);
     const data = arrayOf(type, new ArrayBuffer(count * bytesPerElement(type)));
     const { value: target } = this.valueOver('copy', { type, dims, data });
@@ -280,14 +293,14 @@ export class DeviceSession implements GraphSession, GraphDevice {
     } finally {
       api.release('value', target);
     }
-    this.bytesOut += data.byteLength;
+    this.countBytes(0, data.byteLength);
     return data;
   }
 
   /** Returns a tensor over the data of a feed, which is copied for the run. */
   private hostTensor(name: string, tensor: GraphTensor): HostTensor {
     const host = this.valueOver(name, tensor);
-    this.bytesIn += host.data.byteLength;
+    this.countBytes(host.data.byteLength, 0);
     return host;
   }
 
@@ -304,7 +317,7 @@ export class DeviceSession implements GraphSession, GraphDevice {
     const { type, dims } = this.shapeOf(value);
     const count = productOf(dims);
     const bytes = api.bytesAt(api.create('GetTensorMutableData', value), count * bytesPerElement(type));
-    this.bytesOut += bytes.byteLength;
+    this.countBytes(0, bytes.byteLength);
     return { type, dims, data: arrayOf(type, bytes) };
   }
 

@@ -1,16 +1,21 @@
 import { freeBytes } from '#platform/memory';
+import type { CacheSizes, StateNames } from '../../runtime/decoder-graph.js';
 import type { GraphDevice, GraphSession, KeptTensor } from '../../runtime/graph-session.js';
+import { type ResidentState, type ResidentStates, StateCopier } from './resident-states.js';
+import { runKept } from './run-kept.js';
 
-/** Shape of the keys or values of one layer: heads, and the numbers of each position. */
 export interface CacheShape {
-  /** Tensors of a cache: keys and values of all layers. */
-  tensors: number;
-  kvHeads: number;
-  headDim: number;
+  /** Of each tensor of a cache: heads, and the numbers of each position. */
+  tensors: readonly CacheSizes[];
   type: 'float32' | 'float16' | 'int8';
+  /** States of layers that do not attend; absent: there are none. */
+  states?: readonly StateNames[];
 }
 
-/** Keys and values of some rows on the device, one tensor per cache input. Shared by their holders. */
+/**
+ * Keys and values of some rows on the device, one tensor per cache input, and the states of the rows behind them. Shared
+ * by their holders.
+ */
 export class DeviceCache {
   private holders = 1;
 
@@ -18,7 +23,18 @@ export class DeviceCache {
     readonly tensors: readonly KeptTensor[],
     readonly rows: number,
     readonly capacity: number,
+    private ownStates: ResidentStates | null = null,
   ) {}
+
+  /** Null without layers that have one, and for rows that do not go on. */
+  get states(): ResidentStates | null {
+    return this.ownStates;
+  }
+
+  replaceStates(states: ResidentStates | null): void {
+    this.ownStates?.release();
+    this.ownStates = states;
+  }
 
   share(): DeviceCache {
     this.holders += 1;
@@ -27,7 +43,9 @@ export class DeviceCache {
 
   release(): void {
     this.holders -= 1;
-    if (this.holders === 0) for (const tensor of this.tensors) tensor.release();
+    if (this.holders > 0) return;
+    for (const tensor of this.tensors) tensor.release();
+    this.replaceStates(null);
   }
 }
 
@@ -42,24 +60,44 @@ export interface PickedRows {
 export class CacheCopier {
   private picking: Promise<GraphSession> | null = null;
   private joining: Promise<GraphSession> | null = null;
-  /** One position of zeros, from which caches without positions are made. */
-  private zeros: KeptTensor | null = null;
+  /** One position of zeros by its sizes, from which caches without positions are made. */
+  private readonly zeros = new Map<string, KeptTensor>();
+  /** Null without states. */
+  readonly states: StateCopier | null;
 
   constructor(
     private readonly device: GraphDevice,
     private readonly shape: CacheShape,
-  ) {}
+  ) {
+    const { states = [] } = shape;
+    this.states = states.length === 0 ? null : new StateCopier(device, states);
+  }
 
   /** Returns a cache of one row whose positions are zeros: memory of the device may hold anything. */
   async empty(capacity: number): Promise<DeviceCache> {
-    const zeros = (this.zeros ??= await this.makeZeros());
-    const source = Array.from({ length: this.shape.tensors }, () => zeros);
-    return await this.pickFrom(source, { rows: [0], length: 1, capacity });
+    const source: KeptTensor[] = [];
+    for (const sizes of this.shape.tensors) source.push(await this.zerosOf(sizes));
+    const tensors = await this.pickFrom(source, { rows: [0], length: 1, capacity });
+    return new DeviceCache(tensors, 1, capacity, (await this.states?.empty()) ?? null);
   }
 
   /** Returns copies of rows, with zeros behind their first positions. */
   async pick(from: DeviceCache, picked: PickedRows): Promise<DeviceCache> {
-    return await this.pickFrom(from.tensors, picked);
+    const { rows, capacity } = picked;
+    const tensors = await this.pickFrom(from.tensors, picked);
+    const states = from.states && (await this.states?.pick(from.states, rows));
+    return new DeviceCache(tensors, rows.length, capacity, states);
+  }
+
+  /** Returns a copy of the beginning of a row with the state behind it; null: the row does not go on. */
+  async pickPrefix(
+    from: DeviceCache,
+    { slot, length, capacity }: { slot: number; length: number; capacity: number },
+    state: ResidentState | null,
+  ): Promise<DeviceCache> {
+    const tensors = await this.pickFrom(from.tensors, { rows: [slot], length, capacity });
+    const states = state && (await this.states?.pick(state.states, [state.slot]));
+    return new DeviceCache(tensors, 1, capacity, states);
   }
 
   /**
@@ -89,17 +127,20 @@ export class CacheCopier {
       for (const tensor of joined) tensor.release();
       throw error;
     }
-    return new DeviceCache(joined, rows.length, capacity);
+    const states = one.states && other.states && (await this.states?.join(one.states, other.states, rows));
+    return new DeviceCache(joined, rows.length, capacity, states);
   }
 
   async close(): Promise<void> {
-    this.zeros?.release();
-    this.zeros = null;
+    for (const zeros of this.zeros.values()) zeros.release();
+    this.zeros.clear();
+    await this.states?.close();
     for (const session of [this.picking, this.joining]) await (await session)?.release();
     this.picking = this.joining = null;
   }
 
-  private async pickFrom(source: readonly KeptTensor[], picked: PickedRows): Promise<DeviceCache> {
+  private async pickFrom(source: readonly KeptTensor[], picked: PickedRows): Promise<KeptTensor[]> {
+    if (source.length === 0) return [];
     const { rows, length, capacity } = picked;
     const session = await this.picker();
     const feeds = {
@@ -109,25 +150,29 @@ export class CacheCopier {
       ...Object.fromEntries(source.map((tensor, index) => [`x.${index}`, tensor])),
     };
     const names = source.map((_, index) => `y.${index}`);
-    return new DeviceCache(await runKept(session, feeds, names), rows.length, capacity);
+    return await runKept(session, feeds, names);
   }
 
-  private async makeZeros(): Promise<KeptTensor> {
-    const { kvHeads, headDim, type } = this.shape;
+  private async zerosOf({ heads, dimension }: CacheSizes): Promise<KeptTensor> {
+    const name = `${heads} x ${dimension}`;
+    const known = this.zeros.get(name);
+    if (known !== undefined) return known;
+    const { type } = this.shape;
     const session = await this.joiner();
-    const values = new arrays[type](kvHeads * headDim);
-    const zeros = session.tensor(type, values, [1, kvHeads, 1, headDim]);
+    const values = new arrays[type](heads * dimension);
+    const zeros = session.tensor(type, values, [1, heads, 1, dimension]);
     const nothing = padsOf(session, 0);
     const first = session.tensor('int64', BigInt64Array.of(0n), [1]);
     const feeds = { rows: first, pads_a: nothing, pads_b: nothing, 'a.0': zeros, 'b.0': zeros };
     const [made] = await runKept(session, feeds, ['y.0']);
     freeBytes(values);
+    this.zeros.set(name, made as KeptTensor);
     return made as KeptTensor;
   }
 
   private async picker(): Promise<GraphSession> {
     return await (this.picking ??= import('#model-store/device').then(({ pickRowsGraph }) =>
-      this.device.openBeside(pickRowsGraph(this.shape.tensors, this.shape.type)),
+      this.device.openBeside(pickRowsGraph(this.shape.tensors.length, this.shape.type)),
     ));
   }
 
@@ -143,13 +188,4 @@ const arrays = { float32: Float32Array, float16: Uint16Array, int8: Int8Array };
 /** Positions to add behind those of `[rows, heads, positions, size]`, as the operator Pad takes them. */
 function padsOf(session: GraphSession, positions: number) {
   return session.tensor('int64', BigInt64Array.of(0n, 0n, 0n, 0n, 0n, 0n, BigInt(positions), 0n), [8]);
-}
-
-async function runKept(
-  session: GraphSession,
-  feeds: Parameters<GraphSession['run']>[0],
-  names: string[],
-): Promise<KeptTensor[]> {
-  const outputs = await session.runKeeping?.(feeds, names, new Set(names));
-  return names.map((name) => outputs?.[name] as KeptTensor);
 }

@@ -14,7 +14,9 @@ import {
   tinyArchitectures,
 } from '#test/tiny-architectures';
 import { DeviceSession } from '../../runtime/c-api/device-session.js';
+import type { Decoder } from '../decoder.js';
 import { openDecoder } from '../open-decoder.js';
+import { openResident, openSplit, textsOf } from './resident.conformance.js';
 
 /* Every architecture with its cache in place, against the Python reference (`tools/reference/tiny_decoders.py`). */
 
@@ -38,8 +40,12 @@ const split = [
 ];
 const inPlace = tinyArchitectures.filter((name) => !split.includes(name));
 
+const homes = new Map<string, Promise<string>>();
+
 async function graphOf(name: string, provider: string, cacheType: FloatCacheType = 'float32') {
-  const home = await convertArchitecture(name, join(folder, `${provider}-${name}-${cacheType}`), {});
+  const converted = homes.get(name) ?? convertArchitecture(name, join(folder, name), {});
+  homes.set(name, converted);
+  const home = await converted;
   const graphFile = 'model.onnx';
   const options = { takesHalfFloats: false, cacheInPlaceOn: provider, cacheType };
   return { modelPath: join(home, graphFile), changed: await graphForDevice({ folder: home, graphFile }, options) };
@@ -53,8 +59,8 @@ function expectRounded(actual: Float32Array, wanted: ArrayLike<number>): void {
   expect(distance).toBeLessThan(largest * 2 ** -6);
 }
 
-/** Computes the known texts, each prompt alone and then all of them in a batch. */
-async function expectKnownTexts(
+/** Computes the known texts with their cache in place. */
+async function expectKnownTextsInPlace(
   name: string,
   {
     provider,
@@ -66,7 +72,18 @@ async function expectKnownTexts(
   expect(changed?.cacheInPlace).toBe(true);
   const options = { modelPath, model: changed?.model, intraOpThreads: 1, isWhole };
   const decoder = openDecoder(await DeviceSession.open(options, { provider, providerNote: null }), { slots: 4 });
-  const expectNear = cacheType === 'float32' ? expectLogits : expectRounded;
+  await expectKnownTexts(name, decoder, cacheType === 'float32' ? expectLogits : expectRounded);
+}
+
+/** Opens a model whose caches and states are inputs and outputs. */
+async function openSession(name: string, provider: string): Promise<DeviceSession> {
+  const { modelPath, changed } = await graphOf(name, provider);
+  const options = { modelPath, intraOpThreads: 1, ...(changed !== null && { model: changed.model }) };
+  return await DeviceSession.open(options, { provider, providerNote: null });
+}
+
+/** Computes the known texts, each prompt alone and then all of them in a batch. */
+async function expectKnownTexts(name: string, decoder: Decoder, expectNear = expectLogits): Promise<void> {
   const texts = knownTexts(name);
   const rows = [];
   for (const { promptIds, first } of texts) {
@@ -96,20 +113,35 @@ const onSoftwareGpu: [name: string, isWhole: boolean][] = [
 
 describe('a decoder with its cache in place', softwareGpuTimeouts, () => {
   it.each(inPlace)('computes the logits of the reference on cpu: %s', async (name) => {
-    await expectKnownTexts(name, { provider: 'cpu' });
+    await expectKnownTextsInPlace(name, { provider: 'cpu' });
   });
 
   it.each(inPlace)('computes them with a cache of half floats but for rounding, on cpu: %s', async (name) => {
-    await expectKnownTexts(name, { provider: 'cpu', cacheType: 'float16' });
+    await expectKnownTextsInPlace(name, { provider: 'cpu', cacheType: 'float16' });
   });
 
   it.each(hasSoftwareGpu ? onSoftwareGpu : [])(
     'computes the logits of the reference on webgpu: %s, as a whole: %s',
     async (name, isWhole) => {
-      await expectKnownTexts(name, { provider: 'webgpu', isWhole });
+      await expectKnownTextsInPlace(name, { provider: 'webgpu', isWhole });
     },
   );
 });
+
+describe.each(hasSoftwareGpu ? ['cpu', 'webgpu'] : ['cpu'])(
+  'a decoder with caches and states on %s that no kernel writes in place',
+  softwareGpuTimeouts,
+  (provider) => {
+    it.each(split)('computes the logits of the reference: %s', async (name) => {
+      await expectKnownTexts(name, openResident(await openSession(name, provider)));
+    });
+
+    it.each(split)('writes the texts of the processor, and copies the same prefixes: %s', async (name) => {
+      const expected = await textsOf(openSplit(await openSession(name, 'cpu')));
+      expect(await textsOf(openResident(await openSession(name, provider)))).toEqual(expected);
+    });
+  },
+);
 
 describe.each(['cpu', 'webgpu'])('the graph for %s', (provider) => {
   it.each(split)('returns new positions: %s', async (name) => {

@@ -13,9 +13,10 @@ import type { GraphSession } from '../../runtime/graph-session.js';
 import { providersUnderTest } from '../../runtime/providers.conformance.js';
 import type { LogitsBatch } from '../../sampling/logits-batch.js';
 import { BatchScheduler } from '../batch-scheduler.js';
-import type { CacheRow } from '../decoder.js';
+import type { CacheRow, Decoder } from '../decoder.js';
 import { openDecoder } from '../open-decoder.js';
 import { RecordingListener, sequenceRequest } from '../recording-listener.js';
+import { openSplit } from './resident.conformance.js';
 
 /* The cache on the device: the same texts as the split graph on the processor, and what crosses the bus for them. */
 
@@ -121,8 +122,7 @@ async function logitsOf(session: GraphSession): Promise<number[][]> {
 }
 
 /** Bytes over the bus for the second token of a text and for a later one. */
-async function bytesPerToken(session: DeviceSession, tokens: number) {
-  const decoder = openDecoder(session, { slots: 1 });
+async function bytesPerToken(session: DeviceSession, decoder: Decoder, tokens: number) {
   const row = decoder.openRow();
   await decoder.prefill([{ row, tokenIds: Int32Array.from(promptOf(4, 1)), final: true }], 'top');
   const step = async () => {
@@ -151,7 +151,7 @@ describe.each(providers)('a decoder on %s with its cache in place', softwareGpuT
   ] as const)('writes the texts of the split graph: $shape $dtype', async ({ reference, ...options }) => {
     const built = await build(options);
     const plain = await openOn(reference, built, false);
-    expect(openDecoder(plain, { slots: 4 }).kind).toBe('split');
+    expect(openDecoder(plain, { slots: 4 }).kind).toBe(reference === 'cpu' ? 'split' : 'device');
     const expected = await textsOf(plain);
     const session = await openOn(provider, built);
     expect(openDecoder(session, { slots: 4 }).kind).toBe('device');
@@ -171,8 +171,10 @@ describe.each(providers)('a decoder on %s with its cache in place', softwareGpuT
   it('moves the same few bytes for a token, however long the text is', async () => {
     const built = await build({});
     const tokens = 70;
-    const inPlace = await bytesPerToken(await openOn(provider, built), tokens);
-    const split = await bytesPerToken(await openOn(provider, built, false), tokens);
+    const session = await openOn(provider, built);
+    const inPlace = await bytesPerToken(session, openDecoder(session, { slots: 1 }), tokens);
+    const plain = await openOn(provider, built, false);
+    const split = await bytesPerToken(plain, openSplit(plain), tokens);
     // Token, its place and a wanted token, two lengths; the 64 best with their ids, a sum and a wanted logit.
     const [bytesIn, bytesOut] = [3 * 8 + 2 * 4, 64 * (4 + 8) + 4 + 4];
     expect(inPlace).toEqual({ first: { bytesIn, bytesOut }, last: { bytesIn, bytesOut } });

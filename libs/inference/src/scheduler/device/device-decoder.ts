@@ -1,15 +1,31 @@
-import type { DeviceGraph } from '../../runtime/decoder-graph.js';
+import { keptStates } from '#model-memory';
+import type { DeviceGraph, SplitGraph } from '../../runtime/decoder-graph.js';
 import type { GraphDevice, GraphSession } from '../../runtime/graph-session.js';
 import type { LogitsBatch } from '../../sampling/logits-batch.js';
 import { capacityFor } from '../cache-block.js';
 import type { CacheRow, DecodePart, Decoder, LogitsNeeded, PrefillPart } from '../decoder.js';
 import { CacheCopier, type DeviceCache } from './cache-copier.js';
+import { minimumReuse } from '../prefix-store.js';
+import { stateSize } from '../row-states.js';
 import { DeviceRow } from './device-row.js';
-import { DeviceRunner, type RunRow } from './device-runner.js';
+import { type CacheRunner, DeviceRunner, type RunRow } from './device-runner.js';
 import { findPieceLength, safePiece } from './piece-length.js';
+import { ResidentRunner, cacheSizes } from './resident-runner.js';
+import { ResidentSnapshots, ResidentState, type ResidentStates } from './resident-states.js';
+
+/** What differs between graphs that write their cache and those whose caches and states are replaced beside them. */
+interface DeviceParts {
+  graph: DeviceGraph | SplitGraph;
+  copier: CacheCopier;
+  runner: CacheRunner;
+  /** Returns how many tokens of a prompt a run may take. */
+  findPieceLength: () => Promise<number>;
+  /** Null without layers that have states. */
+  snapshots: ResidentSnapshots | null;
+}
 
 /**
- * Runs a graph whose cache stays on the device and is written in place. A prompt has a cache of its own, because the
+ * Runs a graph whose caches and states stay on the device. A prompt has a cache of its own, because the
  * operator takes several tokens of one row at a time only; with its last part it joins the batch, in which every row takes one
  * token per run. A row that leaves frees its slot, and costs nothing. Copies between caches are made on the device, and those
  * that other methods order, before the next run.
@@ -26,7 +42,8 @@ export class DeviceDecoder implements Decoder {
   readonly cacheElementsFed = 0;
 
   private readonly copier: CacheCopier;
-  private readonly runner: DeviceRunner;
+  private readonly runner: CacheRunner;
+  private readonly snapshots: ResidentSnapshots | null;
   private batch: DeviceCache | null = null;
   /** By slot of the batch; null: free. */
   private members: (DeviceRow | null)[] = [];
@@ -38,16 +55,40 @@ export class DeviceDecoder implements Decoder {
   private lastRows = new Int32Array(0);
   private pieceLength: Promise<number> | null = null;
 
-  constructor(
+  private constructor(
     private readonly session: GraphSession,
-    private readonly device: GraphDevice,
-    private readonly graph: DeviceGraph,
+    private readonly parts: DeviceParts,
   ) {
-    const { vocabularySize, topSize, hasLogSumExp, givesWanted, caches, kvHeads, headDim, cacheType: type } = graph;
+    const { vocabularySize, topSize, hasLogSumExp, givesWanted } = parts.graph;
     [this.vocabularySize, this.topSize] = [vocabularySize, topSize];
     [this.hasLogSumExp, this.givesWanted] = [hasLogSumExp, givesWanted];
-    this.copier = new CacheCopier(device, { tensors: caches.length, kvHeads, headDim, type });
-    this.runner = new DeviceRunner(session, device, graph);
+    ({ copier: this.copier, runner: this.runner, snapshots: this.snapshots } = parts);
+  }
+
+  /** For a graph that writes its cache in place. */
+  static inPlace(session: GraphSession, device: GraphDevice, graph: DeviceGraph): DeviceDecoder {
+    const { caches, kvHeads: heads, headDim: dimension, cacheType: type } = graph;
+    return new DeviceDecoder(session, {
+      graph,
+      copier: new CacheCopier(device, { tensors: caches.map(() => ({ heads, dimension })), type }),
+      runner: new DeviceRunner(session, device, graph),
+      findPieceLength: () => findPieceLength({ ...graph, device, provider: session.provider }),
+      snapshots: null,
+    });
+  }
+
+  /** For a split graph with any caches and states. As many states are kept for later prompts as on the processor. */
+  static resident(session: GraphSession, device: GraphDevice, graph: SplitGraph, slots: number): DeviceDecoder {
+    const { states } = graph;
+    const copier = new CacheCopier(device, { tensors: cacheSizes(graph), type: 'float32', states });
+    const stateBytes = states.reduce((sum, state) => sum + stateSize(state) * Float32Array.BYTES_PER_ELEMENT, 0);
+    return new DeviceDecoder(session, {
+      graph,
+      copier,
+      runner: new ResidentRunner(session, device, graph, copier.states),
+      findPieceLength: () => Promise.resolve(Infinity),
+      snapshots: states.length === 0 ? null : new ResidentSnapshots(keptStates(stateBytes, slots)),
+    });
   }
 
   get runMs(): number {
@@ -55,7 +96,7 @@ export class DeviceDecoder implements Decoder {
   }
 
   openRow(adapter = 0): CacheRow {
-    return new DeviceRow(adapter);
+    return this.newRow(adapter);
   }
 
   copyPrefix({ from, to, length }: { from: CacheRow; to: CacheRow; length: number }): void {
@@ -63,8 +104,11 @@ export class DeviceDecoder implements Decoder {
     const target = ownRow(to);
     if (source.adapter !== target.adapter) throw new RangeError('The rows belong to different adapters.');
     if (length > source.length) throw new RangeError('The row is shorter than the prefix.');
-    this.borrow(target, source);
+    const state = source.stateAt(length);
+    if (this.snapshots !== null && state === null) throw new RangeError('The row has no state at this position.');
+    this.borrow(target, source, state);
     target.length = length;
+    this.snapshots?.share(source.snapshots, target.snapshots, length);
   }
 
   async prefill(parts: readonly PrefillPart[], wanted: LogitsNeeded): Promise<LogitsBatch> {
@@ -72,10 +116,18 @@ export class DeviceDecoder implements Decoder {
     if (part === undefined || others.length > 0) throw new RangeError('Prompts are computed one at a time.');
     const row = ownRow(part.row);
     await this.settle();
+    // A prefix of another prompt may have had other images.
+    row.shift = part.media?.rotary?.shift ?? 0;
     const cache = await this.ownCache(row, part.tokenIds.length);
-    const batch = await this.read(cache, row, part.tokenIds, wanted);
-    if (part.final) await this.join(row, part.tokenIds.length);
-    row.length += part.tokenIds.length;
+    const batch = await this.read(cache, row, part, wanted);
+    const states = cache.states?.share();
+    try {
+      if (part.final) await this.join(row, part.tokenIds.length);
+      row.length += part.tokenIds.length;
+      if (states !== undefined) this.keepState(row, states, 0);
+    } finally {
+      states?.release();
+    }
     return batch;
   }
 
@@ -85,12 +137,12 @@ export class DeviceDecoder implements Decoder {
     if (this.batch === null || row.slot === null) throw new RangeError('Only rows of the running batch are extended.');
     if (this.batch.rows === 1) {
       const batch = await this.fitBatch(row.length + tokenIds.length);
-      await this.read(batch, row, tokenIds, 'none');
+      await this.read(batch, row, { tokenIds }, 'none');
     } else {
       const capacity = capacityFor(row.length + tokenIds.length);
       const alone = await this.copier.pick(this.batch, { rows: [row.slot], length: row.length, capacity });
       try {
-        await this.read(alone, row, tokenIds, 'none');
+        await this.read(alone, row, { tokenIds }, 'none');
       } catch (error) {
         this.forget(alone);
         throw error;
@@ -110,9 +162,9 @@ export class DeviceDecoder implements Decoder {
     await this.dropFreeSlots();
     const batch = await this.fitBatch(Math.max(...rows.map(({ length }) => length)) + 1);
     const inputs: (RunRow | null)[] = this.members.map(() => null);
-    parts.forEach(({ tokenId, wantedIds }, index) => {
+    parts.forEach(({ tokenId, wantedIds, sitsOut }, index) => {
       const row = rows[index] as DeviceRow;
-      inputs[row.slot ?? 0] = { ...inputOf(row), tokenIds: [tokenId], wantedIds };
+      inputs[row.slot ?? 0] = { ...inputOf(row), tokenIds: [tokenId], wantedIds, sitsOut };
     });
     const result = await this.runner.decode(batch, inputs, wanted);
     // One that sits out was computed as well; its next token overwrites that position.
@@ -130,14 +182,19 @@ export class DeviceDecoder implements Decoder {
 
   retain(row: CacheRow): CacheRow {
     const source = ownRow(row);
-    const kept = new DeviceRow(source.adapter);
+    const kept = this.newRow(source.adapter);
     kept.length = source.length;
+    const held = ownedBy(source, this.batch);
+    if (held?.cache.states) this.keepState(source, held.cache.states, held.slot);
+    [kept.snapshots, source.snapshots] = [source.snapshots, []];
     if (source.cache !== null) [kept.cache, source.cache] = [source.cache, null];
     else if (source.slot !== null && this.members.length === 1) {
       this.runner.forget();
       [kept.cache, this.batch] = [this.batch, null];
       [this.members, source.slot] = [[], null];
-    } else this.borrow(kept, source);
+    } else this.borrow(kept, source, null);
+    // Within the limits of snapshots: the row itself does not go on.
+    kept.cache?.replaceStates(null);
     this.release(row);
     return kept;
   }
@@ -153,6 +210,7 @@ export class DeviceDecoder implements Decoder {
     if (row.cache !== null) this.forget(row.cache);
     row.cache = null;
     this.endBorrowing(row);
+    for (const snapshot of row.snapshots.splice(0)) this.snapshots?.drop(snapshot);
     row.length = 0;
   }
 
@@ -160,6 +218,7 @@ export class DeviceDecoder implements Decoder {
     for (const row of this.borrowers) this.endBorrowing(row);
     for (const row of this.members) if (row !== null) row.slot = null;
     this.freeBatch();
+    await this.runner.close();
     await this.copier.close();
     await this.session.release();
   }
@@ -168,45 +227,60 @@ export class DeviceDecoder implements Decoder {
   private async read(
     cache: DeviceCache,
     row: DeviceRow,
-    tokenIds: Int32Array,
+    { tokenIds, media }: Pick<PrefillPart, 'tokenIds' | 'media'>,
     wanted: LogitsNeeded,
   ): Promise<LogitsBatch> {
     const most = tokenIds.length > safePiece ? await this.findPieceLength() : safePiece;
+    const inputAt = (start: number, end?: number) => {
+      const input = { ...inputOf(row), media, length: row.length + start };
+      return { ...input, tokenIds: tokenIds.subarray(start, end) };
+    };
     let start = 0;
     for (; tokenIds.length - start > most; start += most) {
-      const piece = tokenIds.subarray(start, start + most);
-      await this.runner.read(cache, { ...inputOf(row), length: row.length + start, tokenIds: piece }, 'none');
+      await this.runner.read(cache, inputAt(start, start + most), 'none');
     }
-    const last = tokenIds.subarray(start);
-    return await this.runner.read(cache, { ...inputOf(row), length: row.length + start, tokenIds: last }, wanted);
+    return await this.runner.read(cache, inputAt(start), wanted);
   }
 
   private async findPieceLength(): Promise<number> {
-    const { device, session, graph } = this;
-    return await (this.pieceLength ??= findPieceLength({ ...graph, device, provider: session.provider }));
+    return await (this.pieceLength ??= this.parts.findPieceLength());
   }
 
-  /** Lets a row have the positions of another one, until they are copied. */
-  private borrow(target: DeviceRow, source: DeviceRow): void {
+  private newRow(adapter: number): DeviceRow {
+    return new DeviceRow(adapter, this.snapshots !== null);
+  }
+
+  /** Keeps the state of a row for later prompts, at the end of a chunk, of the prompt or of the row. */
+  private keepState(row: DeviceRow, states: ResidentStates, slot: number): void {
+    if (this.snapshots === null || row.length < minimumReuse) return;
+    const state = new ResidentState(states.share(), slot);
+    this.snapshots.addTo(row.snapshots, row.length, state);
+    state.release();
+  }
+
+  /** Lets a row have the positions of another one, until they are copied, and a state behind them. */
+  private borrow(target: DeviceRow, source: DeviceRow, state: ResidentState | null): void {
     const from = source.borrowed ?? ownedBy(source, this.batch);
-    if (from === null || source.length === 0) return;
-    target.borrowed = { cache: from.cache.share(), slot: from.slot };
+    if (from === null || source.length === 0) return state?.release();
+    target.borrowed = { cache: from.cache.share(), slot: from.slot, state };
     this.borrowers.add(target);
   }
 
   private endBorrowing(row: DeviceRow): void {
     if (row.borrowed !== null) this.forget(row.borrowed.cache);
+    row.borrowed?.state?.release();
     row.borrowed = null;
     this.borrowers.delete(row);
   }
 
   /** Copies what rows have borrowed: a run may write there. */
   private async settle(): Promise<void> {
+    if (this.copier.states !== null) await this.snapshots?.settle(this.copier.states);
     for (const row of this.borrowers) {
       const { borrowed, length } = row;
       if (borrowed === null) continue;
-      const { cache, slot } = borrowed;
-      row.cache = await this.copier.pick(cache, { rows: [slot], length, capacity: capacityFor(length) });
+      const { cache, slot, state } = borrowed;
+      row.cache = await this.copier.pickPrefix(cache, { slot, length, capacity: capacityFor(length) }, state);
       this.endBorrowing(row);
     }
   }
@@ -290,8 +364,8 @@ export class DeviceDecoder implements Decoder {
   }
 }
 
-function inputOf({ length, adapter }: DeviceRow): Pick<RunRow, 'length' | 'adapter'> {
-  return { length, adapter };
+function inputOf({ length, adapter, shift }: DeviceRow): Pick<RunRow, 'length' | 'adapter' | 'shift'> {
+  return { length, adapter, shift };
 }
 
 function ownedBy(row: DeviceRow, batch: DeviceCache | null): { cache: DeviceCache; slot: number } | null {

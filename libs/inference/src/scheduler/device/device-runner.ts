@@ -2,6 +2,7 @@ import type { DeviceGraph } from '../../runtime/decoder-graph.js';
 import type { BoundRun, GraphDevice, GraphSession, GraphTensor, KeptTensor } from '../../runtime/graph-session.js';
 import type { LogitsBatch } from '../../sampling/logits-batch.js';
 import type { LogitsNeeded } from '../decoder.js';
+import type { PromptMedia } from '../prompt-media.js';
 import type { DeviceCache } from './cache-copier.js';
 
 /** A row of a run: tokens, and the positions before them. */
@@ -10,10 +11,29 @@ export interface RunRow {
   length: number;
   adapter: number;
   wantedIds?: readonly number[];
+  /** Its state stays what it was. */
+  sitsOut?: boolean;
+  /** What its prompt holds beside text, and what that shifted the positions behind it by. */
+  media?: PromptMedia | null;
+  shift?: number;
+}
+
+/** Runs of a graph over caches on its device. */
+export interface CacheRunner {
+  readonly runMs: number;
+  /** Computes one token for each row of a cache; null: a row without one. Logits are those of all rows. */
+  decode(cache: DeviceCache, rows: readonly (RunRow | null)[], wanted: LogitsNeeded): Promise<LogitsBatch>;
+  /** Returns all logits of the last decode step. */
+  repeat(): LogitsBatch;
+  /** Computes several tokens of the only row of a cache. */
+  read(cache: DeviceCache, row: RunRow, wanted: LogitsNeeded): Promise<LogitsBatch>;
+  /** To be called before a cache is released. */
+  forget(): void;
+  close(): Promise<void>;
 }
 
 /** A row of the batch that nothing is computed for. */
-const idle: RunRow = { tokenIds: [0], length: 0, adapter: 0 };
+export const idle: RunRow = { tokenIds: [0], length: 0, adapter: 0 };
 
 /** Host memory and bindings of one shape of runs. */
 interface Shape {
@@ -39,7 +59,7 @@ interface Shape {
 }
 
 /** Runs of the graph over a cache that it writes in place. A shape is bound once, and its memory is used at every step. */
-export class DeviceRunner {
+export class DeviceRunner implements CacheRunner {
   runMs = 0;
   private decoding: Shape | null = null;
   private reading: Shape | null = null;
@@ -50,7 +70,6 @@ export class DeviceRunner {
     private readonly graph: DeviceGraph,
   ) {}
 
-  /** Computes one token for each row of a cache; null: a row without one. Logits are those of all rows. */
   async decode(cache: DeviceCache, rows: readonly (RunRow | null)[], wanted: LogitsNeeded): Promise<LogitsBatch> {
     const wantedSize = rows.reduce((widest, row) => Math.max(widest, row?.wantedIds?.length ?? 0), 1);
     const known = this.decoding;
@@ -66,13 +85,11 @@ export class DeviceRunner {
     return this.logitsOf(shape, wanted);
   }
 
-  /** Returns all logits of the last decode step. */
   repeat(): LogitsBatch {
     if (this.decoding === null) throw new RangeError('There is no decode step to repeat.');
     return this.logitsOf(this.decoding, 'full');
   }
 
-  /** Computes several tokens of the only row of a cache. */
   async read(cache: DeviceCache, row: RunRow, wanted: LogitsNeeded): Promise<LogitsBatch> {
     this.reading = this.released(this.reading);
     this.reading = this.bind(cache, { steps: row.tokenIds.length, wantedSize: 1, returns: wanted !== 'none' });
@@ -80,10 +97,14 @@ export class DeviceRunner {
     return this.logitsOf(this.reading, wanted);
   }
 
-  /** To be called before a cache is released. */
   forget(): void {
     this.forgetDecode();
     this.reading = this.released(this.reading);
+  }
+
+  close(): Promise<void> {
+    this.forget();
+    return Promise.resolve();
   }
 
   private forgetDecode(): void {
