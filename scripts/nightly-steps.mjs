@@ -26,6 +26,12 @@ export const nightlySteps = [
     command: suite('integration', 'e2e'),
     env: { SLUICE_TEST_FULL: 'true' },
   },
+  {
+    name: 'half-floats',
+    about: 'suites of devices on a software Vulkan that computes in half floats',
+    command: suite('integration', 'sessions.int', 'kept-cache', 'scheduler/device', 'merged-decoder'),
+    env: { SLUICE_TEST_HALF_FLOATS: 'true' },
+  },
   { name: 'faults', about: 'all faults in full', command: suite('faults') },
   {
     name: 'simulation',

@@ -264,12 +264,13 @@ export class ServedModel {
     this.readyAtMs ??= performance.now();
     const { report, pid } = this.supervisor;
     if (report === null) return;
-    const { provider, providerNote, slots, spareSlots, loadMs, tee } = report;
+    const { provider, providerNote, slots, spareSlots, loadMs, cacheType, tee } = report;
     const why = providerNote === null ? '' : ` (${providerNote})`;
-    const fields = { model: this.id, pid, provider, providerNote, slots, loadMs: Math.round(loadMs) };
+    const cache = cacheType === null || cacheType === 'float32' ? '' : ` ${cacheType} cache,`;
+    const fields = { model: this.id, pid, provider, providerNote, cacheType, slots, loadMs: Math.round(loadMs) };
     this.options.logger.info(
       fields,
-      `${this.id} runs on ${provider}${why}, ${slots} slots, loaded in ${fields.loadMs} ms`,
+      `${this.id} runs on ${provider}${why},${cache} ${slots} slots, loaded in ${fields.loadMs} ms`,
     );
     for (const { reason } of this.refusedAdapters) this.options.logger.warn({ model: this.id }, reason);
     if (tee !== null && 'failure' in tee) {

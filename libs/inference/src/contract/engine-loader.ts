@@ -74,6 +74,8 @@ export interface LoadedEngine {
   run?: RunShape;
   /** Whether a text is the same alone and in any batch, bit by bit; absent: the engine has no batches of texts. */
   batchInvariant?: boolean;
+  /** Type of the numbers in the cache of a text model; absent: the engine has no such cache. */
+  cacheType?: string;
   /** Run before the host is ready, because the first run of a session is slow. */
   warmUp?: WarmUp;
   /** Run on several providers, whose results and times are compared; default: `warmUp`. */

@@ -40,6 +40,8 @@ export type HostMessage =
       run?: RunShape;
       /** As in `LoadedEngine`. */
       batchInvariant?: boolean;
+      /** As in `LoadedEngine`. */
+      cacheType?: string;
       /** Absent: it was not to make a key. */
       tee?: HostTeeReport;
     }

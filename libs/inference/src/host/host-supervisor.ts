@@ -85,6 +85,8 @@ export interface HostReport {
   adapters: LoadedAdapters;
   /** Whether a text is the same alone and in any batch; null for engines without batches of texts. */
   batchInvariant: boolean | null;
+  /** Type of the numbers in its cache; null for engines without a cache of texts. */
+  cacheType: string | null;
   /** Null: it was not to make a key. That of a host is gone with it. */
   tee: HostTeeReport | null;
 }
@@ -317,10 +319,10 @@ export class HostSupervisor implements TextGenerationRunner, TaskRunner {
 
   private becameReady(message: Extract<HostMessage, { type: 'ready' }>): void {
     const { provider, providerNote, slots, spareSlots = 0, loadMs } = message;
-    const { run = null, adapters = noAdapters, batchInvariant = null, tee = null } = message;
+    const { run = null, adapters = noAdapters, batchInvariant = null, cacheType = null, tee = null } = message;
     this.readyAtMs = performance.now();
     this.oneAtATime = message.oneAtATime;
-    const load = { provider, providerNote, slots, spareSlots, loadMs, run, adapters, batchInvariant, tee };
+    const load = { provider, providerNote, slots, spareSlots, loadMs, run, adapters, batchInvariant, cacheType, tee };
     this.lastReport = { ...load, stats: null, residentBytes: 0, loopLagMs: 0 };
     if (this.currentState !== 'loading') return;
     this.loadFailures = 0;

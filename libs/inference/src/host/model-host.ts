@@ -103,7 +103,7 @@ export class ModelHost {
       });
       const tee = await this.openTee(options);
       this.startBeating(loaded);
-      const { engine, provider, providerNote, slots, spareSlots, run, adapters, batchInvariant } = loaded;
+      const { engine, provider, providerNote, slots, spareSlots, run, adapters, batchInvariant, cacheType } = loaded;
       const oneAtATime = 'oneAtATime' in engine && engine.oneAtATime === true;
       const loadMs = performance.now() - startedAt;
       const more = {
@@ -111,6 +111,7 @@ export class ModelHost {
         ...(run !== undefined && { run }),
         ...(adapters !== undefined && { adapters }),
         ...(batchInvariant !== undefined && { batchInvariant }),
+        ...(cacheType !== undefined && { cacheType }),
         ...(tee !== null && { tee }),
       };
       this.channel.send({ type: 'ready', provider, providerNote, slots, loadMs, oneAtATime, ...more });

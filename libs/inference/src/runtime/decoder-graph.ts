@@ -162,6 +162,11 @@ export function inspectDecoderGraph(session: GraphSession, hints: DecoderHints =
   return isSplit ? splitGraph(pasts, shape, inputs, outputs) : concatGraph(pasts, shape, inputs, outputs);
 }
 
+/** Returns the type of the numbers in the caches of a decoder; undefined for one that keeps states only. */
+export function cacheTypeOf({ inputs }: GraphSession): string | undefined {
+  return pastInputs(inputs)[0]?.type;
+}
+
 /** The sizes of a model whose layers all keep states. */
 const noCache = { cacheType: 'float32', kvHeads: 0, headDim: 0 } as const;
 

@@ -3,7 +3,7 @@ import { textTrial, textWarmUp } from '../../contract/text-generation.js';
 import { SchedulerTextEngine, type TextSide } from '../../engines/text-generation.engine.js';
 import type { EngineLoader, HostLoadOptions } from '../../contract/engine-loader.js';
 import { defaultReasoning } from '../../contract/reasoning-format.js';
-import type { DecoderHints } from '../../runtime/decoder-graph.js';
+import { cacheTypeOf, type DecoderHints } from '../../runtime/decoder-graph.js';
 import { isBatchInvariant } from '../../scheduler/batch-invariance.js';
 import { BatchScheduler } from '../../scheduler/batch-scheduler.js';
 import { openDecoder } from '../../scheduler/open-decoder.js';
@@ -40,6 +40,7 @@ export const loadDecoderFamily: EngineLoader = async (options, sink) => {
   const { session, adapters, refused } = await openWithAdapters(options);
   const decoder = openDecoder(session, { slots, hints });
   const batchInvariant = await isBatchInvariant(decoder);
+  const cacheType = cacheTypeOf(session);
   const contextLength = Math.min(
     options.contextLength,
     text.generation.maxPositions ?? options.contextLength,
@@ -63,6 +64,7 @@ export const loadDecoderFamily: EngineLoader = async (options, sink) => {
     slots,
     spareSlots,
     batchInvariant,
+    ...(cacheType !== undefined && { cacheType }),
     ...(options.adapters !== undefined && { adapters: { modelIds: [...adapters.keys()], refused } }),
     warmUp: textWarmUp,
     trial: textTrial,

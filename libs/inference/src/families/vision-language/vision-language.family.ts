@@ -4,7 +4,7 @@ import type { EngineLoader, HostLoadOptions } from '../../contract/engine-loader
 import { textTrial, textWarmUp } from '../../contract/text-generation.js';
 import { ImageReader } from '../../engines/image-reader.js';
 import { SchedulerTextEngine, type TextSide } from '../../engines/text-generation.engine.js';
-import type { DecoderHints } from '../../runtime/decoder-graph.js';
+import { cacheTypeOf, type DecoderHints } from '../../runtime/decoder-graph.js';
 import { openGraph } from '../../runtime/open-graph.js';
 import type { GraphSession } from '../../runtime/graph-session.js';
 import { isBatchInvariant } from '../../scheduler/batch-invariance.js';
@@ -72,7 +72,18 @@ export const loadVisionLanguageFamily: EngineLoader = async (options, sink) => {
     sink,
   });
   const { provider, providerNote } = decoderSession;
-  return { engine, provider, providerNote, slots, spareSlots, batchInvariant, warmUp: textWarmUp, trial: textTrial };
+  const cacheType = cacheTypeOf(decoderSession);
+  return {
+    engine,
+    provider,
+    providerNote,
+    slots,
+    spareSlots,
+    batchInvariant,
+    ...(cacheType !== undefined && { cacheType }),
+    warmUp: textWarmUp,
+    trial: textTrial,
+  };
 };
 
 function newProcessor(files: ProcessorFiles, { familyOptions }: HostLoadOptions): VisionProcessor {

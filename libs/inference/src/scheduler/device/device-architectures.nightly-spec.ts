@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { type FloatCacheType, graphForDevice } from '#model-store/device';
 import { expectLogits, logitDistance, logitsOf } from '#test/expected-logits';
-import { hasSoftwareGpu, softwareGpu, softwareGpuTimeouts } from '#test/software-gpu';
+import { findHalfFloatGpu, hasSoftwareGpu, softwareGpu, softwareGpuTimeouts } from '#test/software-gpu';
 import {
   architecturesWithLatents,
   architecturesWithSharedKeys,
@@ -20,9 +20,14 @@ import { openResident, openSplit, textsOf } from './resident.conformance.js';
 
 /* Every architecture with its cache in place, against the Python reference (`tools/reference/tiny_decoders.py`). */
 
+const halfFloatGpu = findHalfFloatGpu();
+const leftOut = typeof halfFloatGpu === 'string' ? `: ${halfFloatGpu}` : '';
+
 let folder: string;
 beforeAll(async () => {
-  vi.stubEnv('VK_DRIVER_FILES', softwareGpu.VK_DRIVER_FILES);
+  // A process has one device.
+  const { VK_DRIVER_FILES } = typeof halfFloatGpu === 'string' ? softwareGpu : halfFloatGpu;
+  vi.stubEnv('VK_DRIVER_FILES', VK_DRIVER_FILES);
   folder = await mkdtemp(join(tmpdir(), 'sluice-device-architectures-'));
 });
 afterAll(async () => {
@@ -126,6 +131,12 @@ describe('a decoder with its cache in place', softwareGpuTimeouts, () => {
       await expectKnownTextsInPlace(name, { provider: 'webgpu', isWhole });
     },
   );
+
+  describe.runIf(leftOut === '')(`on a device with half floats${leftOut}`, () => {
+    it.each(onSoftwareGpu)('computes them with a cache of half floats but for rounding: %s', async (name, isWhole) => {
+      await expectKnownTexts(name, { provider: 'webgpu', isWhole, cacheType: 'float16' });
+    });
+  });
 });
 
 describe.each(hasSoftwareGpu ? ['cpu', 'webgpu'] : ['cpu'])(

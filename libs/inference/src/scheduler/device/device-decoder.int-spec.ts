@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { type CacheScales, type FloatCacheType, graphForDevice, groupQueryKernel } from '#model-store/device';
 import { logitDistance } from '#test/expected-logits';
-import { hasSoftwareGpu, softwareGpu, softwareGpuTimeouts } from '#test/software-gpu';
+import { hasSoftwareGpu, runsInHalfFloats, softwareGpu, softwareGpuTimeouts } from '#test/software-gpu';
 import { buildTinyModel, type TinyModelOptions } from '#test/tiny-models';
 import { calibrateScales } from '../../evaluation/cache-scales.js';
 import { DeviceSession } from '../../runtime/c-api/device-session.js';
@@ -201,14 +201,16 @@ describe.each(providers)('a decoder on %s with its cache in place', softwareGpuT
   });
 });
 
-/* Half floats need a device that has them, so the processor's kernel and copies stand for it. */
-describe('a cache of half floats', softwareGpuTimeouts, () => {
+const providersWithHalfFloats = providers.filter((provider) => provider === 'cpu' || runsInHalfFloats);
+
+/* Where no device has half floats, the processor's kernel and copies stand for it. */
+describe.each(providersWithHalfFloats)('a cache of half floats on %s', softwareGpuTimeouts, (provider) => {
   it.each(['llama', 'window'] as const)(
     'writes the texts of the split graph, over copies of its rows: %s',
     async (shape) => {
       const built = await build({ shape });
       const expected = await textsOf(await openOn('cpu', built, false));
-      const session = await openOn('cpu', built, true, 'float16');
+      const session = await openOn(provider, built, true, 'float16');
       const caches = [...session.inputs, ...session.outputs].filter(({ name }) =>
         /^(?:past_key_values|present)\./.test(name),
       );
@@ -217,12 +219,17 @@ describe('a cache of half floats', softwareGpuTimeouts, () => {
     },
   );
 
-  it('is chosen where attention to one, and copies of it, are right', async () => {
-    expect(await takesHalfCaches('cpu')).toBe(true);
-    // SwiftShader has no half floats.
-    if (hasSoftwareGpu) expect(await takesHalfCaches('webgpu')).toBe(false);
+  it('is chosen, because attention to one, and copies of it, are right', async () => {
+    expect(await takesHalfCaches(provider)).toBe(true);
   });
 });
+
+it.each(hasSoftwareGpu && !runsInHalfFloats ? ['webgpu'] : [])(
+  'a cache of half floats is not chosen on %s without them',
+  async (provider) => {
+    expect(await takesHalfCaches(provider)).toBe(false);
+  },
+);
 
 /* The processor's kernel computes with integers; those of devices are not used. */
 describe('a cache of 8-bit integers', () => {

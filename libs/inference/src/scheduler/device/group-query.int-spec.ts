@@ -2,10 +2,12 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { encodeFloat16Array } from '#common';
 import { bytesOf, GraphBuilder, writeOnnxModel } from '#model-store';
-import { groupQueryKernel } from '#model-store/device';
-import { softwareGpu, softwareGpuTimeouts } from '#test/software-gpu';
+import { type FloatCacheType, groupQueryKernel } from '#model-store/device';
+import { runsInHalfFloats, softwareGpu, softwareGpuTimeouts } from '#test/software-gpu';
 import { DeviceSession } from '../../runtime/c-api/device-session.js';
+import { floatsOf } from '../../runtime/float-tensor.js';
 import { providersUnderTest } from '../../runtime/providers.conformance.js';
 
 /*
@@ -34,6 +36,8 @@ interface Attention {
   window?: number;
   softCap?: number;
   sinks?: true;
+  /** Of inputs, cache and result; default: float32. */
+  type?: FloatCacheType;
 }
 
 const plain: Attention = { headSize: 32, pairs: 16 };
@@ -52,22 +56,25 @@ const calls: Call[] = [
 
 /** Writes the operator with the attributes of an attention. */
 async function writeAttention(attention: Attention): Promise<string> {
-  const { headSize, pairs, interleaved, window, softCap, sinks } = attention;
+  const { headSize, pairs, interleaved, window, softCap, sinks, type = 'float32' } = attention;
   const builder = new GraphBuilder('attention');
-  builder.input('query', 'float32', ['batch', 'seq', heads * headSize]);
-  for (const name of ['key', 'value']) builder.input(name, 'float32', ['batch', 'seq', keyValueHeads * headSize]);
+  builder.input('query', type, ['batch', 'seq', heads * headSize]);
+  for (const name of ['key', 'value']) builder.input(name, type, ['batch', 'seq', keyValueHeads * headSize]);
   const cache = ['batch', keyValueHeads, 'capacity', headSize];
-  for (const name of ['past_key', 'past_value']) builder.input(name, 'float32', cache);
+  for (const name of ['past_key', 'past_value']) builder.input(name, type, cache);
   builder.input('last', 'int32', ['batch']);
   builder.input('total', 'int32', [1]);
   const table = (wave: (angle: number) => number) => () =>
     bytesOf(
-      Float32Array.from({ length: capacity * pairs }, (_, at) => wave(angle(Math.floor(at / pairs), at % pairs))),
+      numbersOf(
+        type,
+        Float32Array.from({ length: capacity * pairs }, (_, at) => wave(angle(Math.floor(at / pairs), at % pairs))),
+      ),
     );
   const tables = ['cosines', 'sines'];
-  builder.weight('cosines', 'float32', [capacity, pairs], table(Math.cos));
-  builder.weight('sines', 'float32', [capacity, pairs], table(Math.sin));
-  if (sinks) builder.weight('sinks', 'float32', [heads], () => bytesOf(Float32Array.from(sinkScores)));
+  builder.weight('cosines', type, [capacity, pairs], table(Math.cos));
+  builder.weight('sines', type, [capacity, pairs], table(Math.sin));
+  if (sinks) builder.weight('sinks', type, [heads], () => bytesOf(numbersOf(type, Float32Array.from(sinkScores))));
   const required = ['query', 'key', 'value', 'past_key', 'past_value', 'last', 'total'];
   const inputs = [...required, ...(pairs > 0 ? tables : ['', '']), ...(sinks ? ['', '', 'sinks'] : [])];
   builder.contribNodeWithOutputs('GroupQueryAttention', inputs, ['y', 'present_key', 'present_value'], {
@@ -78,11 +85,15 @@ async function writeAttention(attention: Attention): Promise<string> {
     ...(window !== undefined && { local_window_size: window }),
     ...(softCap !== undefined && { softcap: { float: softCap } }),
   });
-  builder.output('y', 'float32', ['batch', 'seq', heads * headSize]);
-  for (const name of ['present_key', 'present_value']) builder.output(name, 'float32', cache);
+  builder.output('y', type, ['batch', 'seq', heads * headSize]);
+  for (const name of ['present_key', 'present_value']) builder.output(name, type, cache);
   const fileName = `${JSON.stringify(attention).replaceAll(/\W+/g, '-')}.onnx`;
   await writeOnnxModel(builder.build(), { folder, fileName });
   return join(folder, fileName);
+}
+
+function numbersOf(type: FloatCacheType, values: Float32Array): Float32Array | Uint16Array {
+  return type === 'float16' ? encodeFloat16Array(values) : values;
 }
 
 const angle = (position: number, pair: number): number => position / (1 + pair);
@@ -133,14 +144,14 @@ function range<Item>(length: number, item: (index: number) => Item): Item[] {
 
 /** Runs the operator and returns its largest difference from attention computed here; rejects with the runtime's reason. */
 async function distanceOf(session: DeviceSession, attention: Attention, { pasts, tokens }: Call): Promise<number> {
-  const { headSize } = attention;
+  const { headSize, type = 'float32' } = attention;
   const rows = pasts.length;
   const positions = pasts.flatMap((past, row) => range(tokens, (token) => ({ row, position: past + token })));
   const fresh = (seed: number, count: number) => {
     const data = positions.flatMap(({ row, position }) =>
       range(count, (head) => valuesOf(seed, row, position, head, headSize)).flat(),
     );
-    return session.tensor('float32', Float32Array.from(data), [rows, tokens, count * headSize]);
+    return session.tensor(type, numbersOf(type, Float32Array.from(data)), [rows, tokens, count * headSize]);
   };
   const past = (seed: number) => {
     const data = pasts.map((length, row) =>
@@ -152,7 +163,8 @@ async function distanceOf(session: DeviceSession, attention: Attention, { pasts,
         }),
       ),
     );
-    return session.tensor('float32', Float32Array.from(data.flat(3)), [rows, keyValueHeads, capacity, headSize]);
+    const values = numbersOf(type, Float32Array.from(data.flat(3)));
+    return session.tensor(type, values, [rows, keyValueHeads, capacity, headSize]);
   };
   const feeds = {
     query: fresh(querySeed, heads),
@@ -170,7 +182,7 @@ async function distanceOf(session: DeviceSession, attention: Attention, { pasts,
   const outputs = await session.run(feeds, ['y', 'present_key', 'present_value']).catch((error: unknown) => {
     throw new Error((error as { reason?: string }).reason, { cause: error });
   });
-  const found = outputs['y']?.data as Float32Array;
+  const found = floatsOf(outputs['y']);
   const wanted = positions.flatMap(({ row, position }) =>
     range(heads, (head) => attendedAt(attention, row, position, head)).flat(),
   );
@@ -186,7 +198,7 @@ describe.each(providers)('GroupQueryAttention on %s', softwareGpuTimeouts, (prov
     return await DeviceSession.open(options, { provider, providerNote: null });
   };
 
-  it.each<[string, Omit<Attention, 'headSize'>]>([
+  const forms: [string, Omit<Attention, 'headSize'>][] = [
     ['no rotation', { pairs: 0 }],
     ['whole heads that rotate', { pairs: 16 }],
     ['halves that rotate', { pairs: 8 }],
@@ -194,12 +206,28 @@ describe.each(providers)('GroupQueryAttention on %s', softwareGpuTimeouts, (prov
     ['a window', { pairs: 16, window: 7 }],
     ['sinks', { pairs: 0, sinks: true }],
     ['a window and sinks', { pairs: 8, window: 7, sinks: true }],
-  ])('computes attention with %s', async (_, more) => {
+  ];
+
+  it.each(forms)('computes attention with %s', async (_, more) => {
     const attention = { headSize: 32, ...more };
     const session = await open(attention);
     for (const call of calls) expect(await distanceOf(session, attention, call)).toBeLessThan(1e-5);
     await session.release();
   });
+
+  it.each(provider === 'cpu' || runsInHalfFloats ? forms : [])(
+    'computes attention in half floats, but for their rounding, with %s',
+    async (_, more) => {
+      const attention: Attention = { headSize: 32, ...more, type: 'float16' };
+      const session = await open(attention);
+      for (const call of calls) {
+        const distance = await distanceOf(session, attention, call);
+        expect(distance).toBeGreaterThan(0);
+        expect(distance).toBeLessThan(2 ** -7);
+      }
+      await session.release();
+    },
+  );
 
   it('caps scores as the table says', async () => {
     const attention = { ...plain, softCap: 2, window: 7 };
