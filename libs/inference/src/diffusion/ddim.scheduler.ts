@@ -1,6 +1,6 @@
 import { NoiseSchedule, roundHalfEven } from './noise-schedule.js';
-import type { DiffusionScheduler, SchedulerConfig } from './scheduler.js';
-import { cleanValue, mixed, signalMix, noiseValue, type SignalMix } from './signal-mix.js';
+import type { DiffusionScheduler, SchedulerConfig, SignalMix, StepFactors } from './scheduler.js';
+import { cleanFactors, noiseFactors, signalMix } from './signal-mix.js';
 
 /** DDIM without fresh noise (https://arxiv.org/abs/2010.02502, equation 12 with sigma 0). */
 export class DdimScheduler implements DiffusionScheduler {
@@ -17,27 +17,31 @@ export class DdimScheduler implements DiffusionScheduler {
     this.finalShare = config.set_alpha_to_one === false ? (this.schedule.signal[0] ?? 1) : 1;
   }
 
-  scaleInput(latents: Float32Array): Float32Array {
-    return latents;
+  inputScale(): number {
+    return 1;
   }
 
-  addNoise(clean: Float32Array, noise: Float32Array, step: number): Float32Array {
-    return mixed(clean, noise, this.mixAt(this.timesteps[step] ?? 0));
+  mixAt(step: number): SignalMix {
+    return this.mixOf(this.timesteps[step] ?? 0);
   }
 
-  step(output: Float32Array, latents: Float32Array, step: number): Float32Array {
+  factors(step: number): StepFactors {
     const timestep = this.timesteps[step] ?? 0;
     const { prediction } = this.schedule;
-    const from = this.mixAt(timestep);
-    const to = this.mixAt(timestep - this.stride);
-    return latents.map((value, index) => {
-      const predicted = output[index] ?? 0;
-      const clean = cleanValue(predicted, value, from, prediction);
-      return to.signal * clean + to.noise * noiseValue(predicted, value, from, prediction);
-    });
+    const from = this.mixOf(timestep);
+    const to = this.mixOf(timestep - this.stride);
+    const clean = cleanFactors(from, prediction);
+    const noise = noiseFactors(from, prediction);
+    return {
+      latents: to.signal * clean.latents + to.noise * noise.latents,
+      output: to.signal * clean.output + to.noise * noise.output,
+      lastClean: 0,
+      noise: 0,
+      clean: null,
+    };
   }
 
-  private mixAt(timestep: number): SignalMix {
+  private mixOf(timestep: number): SignalMix {
     return signalMix(timestep >= 0 ? (this.schedule.signal[timestep] ?? 1) : this.finalShare);
   }
 }

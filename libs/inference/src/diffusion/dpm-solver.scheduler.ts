@@ -1,6 +1,6 @@
 import { evenly, karrasSigmas, NoiseSchedule, roundHalfEven } from './noise-schedule.js';
-import type { DiffusionScheduler, SchedulerConfig } from './scheduler.js';
-import { cleanValue, mixed, signalMix, type SignalMix } from './signal-mix.js';
+import type { DiffusionScheduler, SchedulerConfig, SignalMix, StepFactors } from './scheduler.js';
+import { cleanFactors, signalMix } from './signal-mix.js';
 
 /**
  * DPM-Solver++, second order, multistep, midpoint (https://arxiv.org/abs/2211.01095, algorithm 2); known as "DPM++ 2M".
@@ -11,8 +11,6 @@ export class DpmSolverScheduler implements DiffusionScheduler {
   private readonly schedule: NoiseSchedule;
   /** One entry more than there are steps: the last is the clean image. */
   private readonly sigmas: readonly number[];
-  /** Clean image estimated by the previous step; null before the first step. */
-  private lastClean: Float32Array | null = null;
 
   constructor(config: SchedulerConfig, steps: number) {
     this.schedule = new NoiseSchedule(config);
@@ -27,41 +25,37 @@ export class DpmSolverScheduler implements DiffusionScheduler {
     }
   }
 
-  scaleInput(latents: Float32Array): Float32Array {
-    return latents;
+  inputScale(): number {
+    return 1;
   }
 
-  addNoise(clean: Float32Array, noise: Float32Array, step: number): Float32Array {
-    return mixed(clean, noise, this.mixAt(step));
+  mixAt(step: number): SignalMix {
+    const sigma = this.sigmas[step] ?? 0;
+    return signalMix(1 / (sigma ** 2 + 1));
   }
 
-  step(output: Float32Array, latents: Float32Array, step: number): Float32Array {
+  factors(step: number, isFirst: boolean): StepFactors {
     const from = this.mixAt(step);
     const to = this.mixAt(step + 1);
-    const { prediction } = this.schedule;
-    const clean = latents.map((value, index) => cleanValue(output[index] ?? 0, value, from, prediction));
-    const before = this.lastClean;
-    this.lastClean = clean;
+    const isLast = to.noise === 0;
+    const clean = cleanFactors(from, this.schedule.prediction);
     // The last step ends at zero noise, where the second order is undefined.
-    const slope = before === null || to.noise === 0 ? 0 : 0.5 / this.stepRatio(step);
+    const slope = isFirst || isLast ? 0 : 0.5 / this.stepRatio(step);
     const keep = to.noise / from.noise;
     const gain = -to.signal * Math.expm1(halfLogSnr(from) - halfLogSnr(to));
-    return latents.map((value, index) => {
-      const now = clean[index] ?? 0;
-      const target = slope === 0 ? now : now + slope * (now - (before?.[index] ?? 0));
-      return keep * value + gain * target;
-    });
+    return {
+      latents: keep + gain * (1 + slope) * clean.latents,
+      output: gain * (1 + slope) * clean.output,
+      lastClean: -gain * slope,
+      noise: 0,
+      clean: isLast ? null : clean,
+    };
   }
 
   /** Ratio of the previous step's length to this step's, in half the logarithm of the signal-to-noise ratio. */
   private stepRatio(step: number): number {
     const [before, now, next] = [this.mixAt(step - 1), this.mixAt(step), this.mixAt(step + 1)].map(halfLogSnr);
     return ((now ?? 0) - (before ?? 0)) / ((next ?? 0) - (now ?? 0));
-  }
-
-  private mixAt(step: number): SignalMix {
-    const sigma = this.sigmas[step] ?? 0;
-    return signalMix(1 / (sigma ** 2 + 1));
   }
 }
 

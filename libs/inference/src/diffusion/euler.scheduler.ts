@@ -1,5 +1,5 @@
 import { karrasSigmas, NoiseSchedule } from './noise-schedule.js';
-import type { DiffusionScheduler, NoiseSource, SchedulerConfig } from './scheduler.js';
+import type { CleanFactors, DiffusionScheduler, SchedulerConfig, SignalMix, StepFactors } from './scheduler.js';
 
 /** `ancestral` adds fresh noise after each step; `plain` does not. */
 export type EulerKind = 'plain' | 'ancestral';
@@ -18,13 +18,13 @@ export class EulerScheduler implements DiffusionScheduler {
   constructor(
     config: SchedulerConfig,
     steps: number,
-    private readonly options: { kind: EulerKind; noise: NoiseSource },
+    private readonly kind: EulerKind,
   ) {
     this.schedule = new NoiseSchedule(config);
     const spaced = this.schedule.timesteps(steps);
     const sigmas = spaced.map((timestep) => this.schedule.sigmaAt(timestep));
     const [first = 0, last = 0] = [sigmas[0], sigmas.at(-1)];
-    const isKarras = config.use_karras_sigmas === true && options.kind === 'plain';
+    const isKarras = config.use_karras_sigmas === true && kind === 'plain';
     const chosen = isKarras ? karrasSigmas(first, last, steps) : sigmas;
     this.timesteps = isKarras ? chosen.map((sigma) => this.schedule.timestepAt(sigma)) : spaced;
     this.sigmas = [...chosen, 0];
@@ -32,36 +32,37 @@ export class EulerScheduler implements DiffusionScheduler {
     this.initialNoiseScale = this.schedule.spacing === 'leading' ? Math.hypot(max, 1) : max;
   }
 
-  scaleInput(latents: Float32Array, step: number): Float32Array {
-    const scale = Math.hypot(this.sigmas[step] ?? 0, 1);
-    return latents.map((value) => value / scale);
+  inputScale(step: number): number {
+    return 1 / Math.hypot(this.sigmas[step] ?? 0, 1);
   }
 
-  addNoise(clean: Float32Array, noise: Float32Array, step: number): Float32Array {
-    const sigma = this.sigmas[step] ?? 0;
-    return clean.map((value, index) => value + sigma * (noise[index] ?? 0));
+  mixAt(step: number): SignalMix {
+    return { signal: 1, noise: this.sigmas[step] ?? 0 };
   }
 
-  step(output: Float32Array, latents: Float32Array, step: number): Float32Array {
+  factors(step: number): StepFactors {
     const sigma = this.sigmas[step] ?? 0;
     const { down, up } = this.targets(sigma, this.sigmas[step + 1] ?? 0);
-    const noise = this.options.kind === 'ancestral' ? this.options.noise() : null;
-    return latents.map((value, index) => {
-      const clean = this.cleanValue(output[index] ?? 0, value, sigma);
-      const moved = value + ((value - clean) / sigma) * (down - sigma);
-      return noise === null ? moved : moved + up * (noise[index] ?? 0);
-    });
+    const clean = this.cleanFactors(sigma);
+    const moved = (down - sigma) / sigma;
+    return {
+      latents: 1 + moved * (1 - clean.latents),
+      output: -moved * clean.output,
+      lastClean: 0,
+      noise: up,
+      clean: null,
+    };
   }
 
   /** Returns how far a step lowers the noise level, and how much fresh noise is added back. */
   private targets(from: number, to: number): { down: number; up: number } {
-    if (this.options.kind === 'plain') return { down: to, up: 0 };
+    if (this.kind === 'plain') return { down: to, up: 0 };
     const up = Math.sqrt((to ** 2 * (from ** 2 - to ** 2)) / from ** 2);
     return { down: Math.sqrt(to ** 2 - up ** 2), up };
   }
 
-  private cleanValue(output: number, value: number, sigma: number): number {
-    if (this.schedule.prediction === 'epsilon') return value - sigma * output;
-    return (-output * sigma) / Math.hypot(sigma, 1) + value / (sigma ** 2 + 1);
+  private cleanFactors(sigma: number): CleanFactors {
+    if (this.schedule.prediction === 'epsilon') return { latents: 1, output: -sigma };
+    return { latents: 1 / (sigma ** 2 + 1), output: -sigma / Math.hypot(sigma, 1) };
   }
 }

@@ -1,6 +1,6 @@
 import { NoiseSchedule } from './noise-schedule.js';
-import type { DiffusionScheduler, NoiseSource, SchedulerConfig } from './scheduler.js';
-import { cleanValue, mixed, signalMix, type SignalMix } from './signal-mix.js';
+import type { DiffusionScheduler, SchedulerConfig, SignalMix, StepFactors } from './scheduler.js';
+import { cleanFactors, signalMix } from './signal-mix.js';
 
 const sigmaData = 0.5;
 
@@ -11,11 +11,7 @@ export class LcmScheduler implements DiffusionScheduler {
   private readonly schedule: NoiseSchedule;
   private readonly timestepScaling: number;
 
-  constructor(
-    config: SchedulerConfig,
-    steps: number,
-    private readonly noise: NoiseSource,
-  ) {
+  constructor(config: SchedulerConfig, steps: number) {
     this.schedule = new NoiseSchedule(config);
     this.timestepScaling = config.timestep_scaling ?? 10;
     const { original_inference_steps: distilled = 50 } = config;
@@ -27,30 +23,29 @@ export class LcmScheduler implements DiffusionScheduler {
     );
   }
 
-  scaleInput(latents: Float32Array): Float32Array {
-    return latents;
+  inputScale(): number {
+    return 1;
   }
 
-  addNoise(clean: Float32Array, noise: Float32Array, step: number): Float32Array {
-    return mixed(clean, noise, this.mixAt(this.timesteps[step] ?? 0));
+  mixAt(step: number): SignalMix {
+    return signalMix(this.schedule.signal[this.timesteps[step] ?? 0] ?? 1);
   }
 
-  step(output: Float32Array, latents: Float32Array, step: number): Float32Array {
+  factors(step: number): StepFactors {
     const timestep = this.timesteps[step] ?? 0;
-    const { prediction } = this.schedule;
-    const mix = this.mixAt(timestep);
     // Boundary condition: at timestep zero the latents are the image.
     const scaled = timestep * this.timestepScaling;
     const skip = sigmaData ** 2 / (scaled ** 2 + sigmaData ** 2);
     const gain = scaled / Math.hypot(scaled, sigmaData);
-    const clean = latents.map(
-      (value, index) => gain * cleanValue(output[index] ?? 0, value, mix, prediction) + skip * value,
-    );
-    const next = this.timesteps[step + 1];
-    return next === undefined ? clean : mixed(clean, this.noise(), this.mixAt(next));
-  }
-
-  private mixAt(timestep: number): SignalMix {
-    return signalMix(this.schedule.signal[timestep] ?? 1);
+    const clean = cleanFactors(this.mixAt(step), this.schedule.prediction);
+    const isLast = step + 1 === this.timesteps.length;
+    const next = isLast ? { signal: 1, noise: 0 } : this.mixAt(step + 1);
+    return {
+      latents: next.signal * (gain * clean.latents + skip),
+      output: next.signal * gain * clean.output,
+      lastClean: 0,
+      noise: next.noise,
+      clean: null,
+    };
   }
 }

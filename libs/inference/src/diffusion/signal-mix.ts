@@ -1,24 +1,19 @@
-import type { PredictionType } from './scheduler.js';
+import type { CleanFactors, PredictionType, SignalMix } from './scheduler.js';
 
-/** Mix that gives latents: image times `signal` plus noise times `noise`. The squares of both sum to 1. */
-export interface SignalMix {
-  signal: number;
-  noise: number;
-}
-
+/** Returns the mix whose squares sum to 1. */
 export function signalMix(signalShare: number): SignalMix {
   return { signal: Math.sqrt(signalShare), noise: Math.sqrt(1 - signalShare) };
 }
 
-/** Estimates a clean value from a noisy latent and the network's output. */
-export function cleanValue(output: number, latent: number, mix: SignalMix, prediction: PredictionType): number {
-  if (prediction === 'epsilon') return (latent - mix.noise * output) / mix.signal;
-  return mix.signal * latent - mix.noise * output;
+/** Returns the factors that estimate the clean image in latents. */
+export function cleanFactors({ signal, noise }: SignalMix, prediction: PredictionType): CleanFactors {
+  if (prediction === 'epsilon') return { latents: 1 / signal, output: -noise / signal };
+  return { latents: signal, output: -noise };
 }
 
-/** Estimates the noise in a latent. */
-export function noiseValue(output: number, latent: number, mix: SignalMix, prediction: PredictionType): number {
-  return prediction === 'epsilon' ? output : mix.signal * output + mix.noise * latent;
+/** Returns the factors that estimate the noise in latents. */
+export function noiseFactors({ signal, noise }: SignalMix, prediction: PredictionType): CleanFactors {
+  return prediction === 'epsilon' ? { latents: 0, output: 1 } : { latents: noise, output: signal };
 }
 
 export function mixed(clean: Float32Array, noise: Float32Array, mix: SignalMix): Float32Array {

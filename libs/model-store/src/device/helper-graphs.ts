@@ -2,7 +2,7 @@ import { encodeModel, type TensorPlacement } from '../onnx/graph-encoder.js';
 import type { CacheType, FloatCacheType } from './cache-in-place.js';
 import { GraphBuilder, type OnnxInitializer, type ValueName } from '../onnx/index.js';
 
-/** Small graphs that the cache of a device needs, as files in memory. */
+/** Small graphs that a device needs beside those of models, as files in memory. */
 
 /** Doubles half floats, which shows whether a device computes with them. */
 export function halfFloatGraph(): Uint8Array {
@@ -74,6 +74,16 @@ export function joinRowsGraph(count: number, type: CacheType): Uint8Array {
     builder.node('Gather', [joined, 'rows'], { axis: 0 }, `y.${index}`);
     builder.output(`y.${index}`, type, ['picked', `y.${index}_heads`, 'capacity', `y.${index}_size`]);
   }
+  return encodeAlone(builder);
+}
+
+/** Fills `y` of a `shape` with one value `x`. */
+export function fillGraph(): Uint8Array {
+  const builder = new GraphBuilder('fill');
+  builder.input('x', 'float32', [1]);
+  builder.input('shape', 'int64', [4]);
+  builder.node('Expand', ['x', 'shape'], {}, 'y');
+  builder.output('y', 'float32', ['batch', 'channels', 'height', 'width']);
   return encodeAlone(builder);
 }
 

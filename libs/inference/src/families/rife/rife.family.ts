@@ -5,7 +5,9 @@ import { QueuedTaskEngine, type TaskContext } from '../../engines/queued-task.en
 import type { EngineLoader } from '../../contract/engine-loader.js';
 import type { InterpolateInput, ImageOutput } from '../../images/image-tasks.js';
 import { emptyImage, patternImage, type RgbPixels, wholeArea, writePlanes } from '../../images/pixel-grid.js';
+import { type GraphTensor, releaseKept, runKeeping } from '../../runtime/graph-session.js';
 import { openGraph } from '../../runtime/open-graph.js';
+import { FramePlanes, type PaddedSize } from './frame-planes.js';
 
 /** The flow is first computed at 1/32 of the size, so both sides must be multiples of this. */
 const divisor = 32;
@@ -15,7 +17,8 @@ const run: RunShape = { fixedBytes: 64 * 2 ** 20, bytesPerPixel: 240, bytesPerPi
 
 /**
  * RIFE (https://arxiv.org/abs/2011.06294) as converted by `libs/model-store`. Inputs are two frames and a time between
- * them, planes from 0 to 1. Frames may have any size and are padded with their border.
+ * them, planes from 0 to 1. Frames may have any size and are padded with their border. Every moment is computed from the two
+ * frames around it, never from computed ones.
  */
 export const loadRifeFamily: EngineLoader = async ({ directory, graphFile, providers, intraOpThreads }, sink) => {
   const session = await openGraph({
@@ -25,19 +28,24 @@ export const loadRifeFamily: EngineLoader = async ({ directory, graphFile, provi
     returnsMemory: true,
   });
 
+  const planes = new FramePlanes(session);
+  const runBetween = async (frames: [RgbPixels, RgbPixels], moment: number, size: PaddedSize) => {
+    const [in0, in1] = planes.interval(frames, size) as [GraphTensor, GraphTensor];
+    const in2 = await planes.filled(moment, size);
+    try {
+      return (await runKeeping(session, { in0, in1, in2 }, ['out'], new Set()))['out'];
+    } finally {
+      releaseKept([in2]);
+    }
+  };
+
   const interpolate = async ({ first, last, moment }: InterpolateInput, context: TaskContext): Promise<ImageOutput> => {
     if (first.width !== last.width || first.height !== last.height) {
       throw new PlatformError('INVALID_REQUEST', 'Both frames must have the same size.');
     }
     const [width, height] = [padded(first.width), padded(first.height)];
-    const shape = [1, 3, height, width];
-    const feeds = {
-      in0: session.tensor('float32', paddedPlanes(first, width, height), shape),
-      in1: session.tensor('float32', paddedPlanes(last, width, height), shape),
-      in2: session.tensor('float32', new Float32Array(width * height).fill(moment), [1, 1, height, width]),
-    };
     await context.yieldToEventLoop();
-    const { out } = await context.measure(() => session.run(feeds, ['out']));
+    const out = await context.measure(() => runBetween([first, last], moment, { width, height }));
     const image = emptyImage(first.width, first.height);
     writePlanes({ data: out?.data as Float32Array, width, height }, wholeArea(first), {
       pixels: image,
@@ -46,7 +54,11 @@ export const loadRifeFamily: EngineLoader = async ({ directory, graphFile, provi
     });
     return { image };
   };
-  const engine = new QueuedTaskEngine({ handlers: { interpolate }, sink, onClose: () => session.release() });
+  const onClose = async (): Promise<void> => {
+    await planes.release();
+    await session.release();
+  };
+  const engine = new QueuedTaskEngine({ handlers: { interpolate }, sink, onClose });
   const { provider, providerNote } = session;
   const frame = patternImage(64, 64);
   const warmUp = { task: 'interpolate', input: { first: frame, last: frame, moment: 0.5 } };
@@ -55,19 +67,4 @@ export const loadRifeFamily: EngineLoader = async ({ directory, graphFile, provi
 
 function padded(side: number): number {
   return Math.ceil(side / divisor) * divisor;
-}
-
-function paddedPlanes({ width, height, data }: RgbPixels, toWidth: number, toHeight: number): Float32Array {
-  const plane = toWidth * toHeight;
-  const planes = new Float32Array(3 * plane);
-  for (let row = 0; row < toHeight; row++) {
-    const from = Math.min(row, height - 1) * width;
-    for (let column = 0; column < toWidth; column++) {
-      const pixel = (from + Math.min(column, width - 1)) * 3;
-      for (let channel = 0; channel < 3; channel++) {
-        planes[channel * plane + row * toWidth + column] = (data[pixel + channel] as number) / 255;
-      }
-    }
-  }
-  return planes;
 }

@@ -1,7 +1,8 @@
 import { PlatformError } from '#common';
 import { emptyImage, planesOf, type RgbPixels, wholeArea, writePlanes } from '../../images/pixel-grid.js';
 import { floatTensor, floatsOf } from '../../runtime/float-tensor.js';
-import type { GraphSession } from '../../runtime/graph-session.js';
+import type { LatentOperations } from '../../diffusion/latent-operations.js';
+import { type GraphSession, type GraphTensor, releaseKept, runKeeping } from '../../runtime/graph-session.js';
 
 export interface Latents {
   channels: number;
@@ -16,13 +17,28 @@ export class Autoencoder {
 
   async decode({ channels, height, width, data }: Latents): Promise<RgbPixels> {
     const { decoder, scale } = this.dependencies;
-    const [input] = decoder.inputs;
-    const [output] = decoder.outputs;
-    const name = input?.name ?? '';
     const unscaled = data.map((value) => value / scale);
-    const feeds = { [name]: floatTensor(decoder, { input: name, data: unscaled, dims: [1, channels, height, width] }) };
-    const outputs = await decoder.run(feeds, [output?.name ?? '']);
-    const tensor = Object.values(outputs)[0];
+    const dims = [1, channels, height, width];
+    return await this.decodeInput(floatTensor(decoder, { input: this.decoderInput, data: unscaled, dims }));
+  }
+
+  /** Decodes one image of latents from where they are. */
+  async decodeImage(latents: GraphTensor, row: number, operations: LatentOperations): Promise<RgbPixels> {
+    const { decoder, scale } = this.dependencies;
+    const target = { session: decoder, input: this.decoderInput };
+    const input = await operations.pick(latents, { rows: [row], factor: 1 / scale }, target);
+    return await this.decodeInput(input).finally(() => releaseKept([input]));
+  }
+
+  private get decoderInput(): string {
+    return this.dependencies.decoder.inputs[0]?.name ?? '';
+  }
+
+  private async decodeInput(input: GraphTensor): Promise<RgbPixels> {
+    const { decoder } = this.dependencies;
+    const output = decoder.outputs[0]?.name ?? '';
+    const feeds = { [this.decoderInput]: input };
+    const { [output]: tensor } = await runKeeping(decoder, feeds, [output], new Set());
     const [, , rows = 0, columns = 0] = tensor?.dims ?? [];
     const values = floatsOf(tensor);
     if (!values.every((value) => Number.isFinite(value))) {

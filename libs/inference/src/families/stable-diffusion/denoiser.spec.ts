@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest';
+import { HostLatents } from '../../diffusion/host-latents.js';
 import type { GraphSession, GraphTensor } from '../../runtime/graph-session.js';
 import { Denoiser, type DenoiserConditions } from './denoiser.js';
 
@@ -31,10 +32,7 @@ const conditions: Omit<DenoiserConditions, 'run'> = {
   negative: prompt(1),
   guidance: 3,
   images: 3,
-  channels: 1,
   frames: null,
-  height: 1,
-  width: 2,
   imageHeight: 8,
   imageWidth: 16,
   guidanceDimensions: null,
@@ -47,8 +45,15 @@ it.each([
   ['one by one where only one fits', 2 ** 30, [1, 1, 1, 1, 1, 1]],
 ])('runs the rows of a batch %s, with the same result', async (_, fixedBytes, expectedRows) => {
   const rows: number[] = [];
-  const denoiser = new Denoiser(addingSession(rows), { ...conditions, run: run(fixedBytes) });
+  const session = addingSession(rows);
+  const operations = new HostLatents(session);
+  const denoiser = new Denoiser(session, operations, { ...conditions, run: run(fixedBytes) });
   // Without the prompt: latent + 1; with it: latent + 10; three times the way from the first to the second.
-  expect([...(await denoiser.run(latents, 5))]).toEqual([...latents].map((value) => value + 1 + 3 * 9));
+  const placed = operations.place(latents, [3, 1, 1, 2]);
+  const outputs = await denoiser.run(placed, { timestep: 5, scale: 1 });
+  const terms = { latents: placed, outputs, guidance: denoiser.guidance, lastClean: null, noise: null };
+  const factors = { latents: 0, output: 1, lastClean: 0, noise: 0, clean: null };
+  const { latents: predicted } = await operations.step(terms, factors);
+  expect([...operations.read(predicted)]).toEqual([...latents].map((value) => value + 1 + 3 * 9));
   expect(rows).toEqual(expectedRows);
 });

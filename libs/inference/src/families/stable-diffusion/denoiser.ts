@@ -1,6 +1,7 @@
 import { type RunShape, runBytes } from '#model-memory';
-import { floatTensor, floatsOf, integerTensor } from '../../runtime/float-tensor.js';
-import { type GraphSession, type GraphTensor, releaseKept } from '../../runtime/graph-session.js';
+import type { LatentOperations } from '../../diffusion/latent-operations.js';
+import { floatTensor, integerTensor } from '../../runtime/float-tensor.js';
+import { type GraphSession, type GraphTensor, releaseKept, runKeeping } from '../../runtime/graph-session.js';
 import type { EncodedPrompt } from './prompt-encoder.js';
 
 /** Conditions that stay the same over all steps of images or a video. */
@@ -12,12 +13,8 @@ export interface DenoiserConditions {
   guidance: number;
   /** Images in one run; 1 for a video. */
   images: number;
-  /** Size of the latents of one image. */
-  channels: number;
   /** Null for an image, whose latents have no frame axis. */
   frames: number | null;
-  height: number;
-  width: number;
   /** Image size in pixels, for networks that take it as an input. */
   imageHeight: number;
   imageWidth: number;
@@ -29,9 +26,8 @@ export interface DenoiserConditions {
 
 /** Rows of one run of the network. */
 interface RowBatch {
-  /** Position of the first one, and of the one after the last. */
-  from: number;
-  to: number;
+  /** The image of each. */
+  images: readonly number[];
   /** Inputs that stay the same over all steps. */
   fixed: Record<string, GraphTensor>;
 }
@@ -40,42 +36,46 @@ interface RowBatch {
 const maxBatchBytes = 512 * 2 ** 20;
 
 /**
- * Predicts the noise in latents: the UNet with classifier-free guidance (https://arxiv.org/abs/2207.12598). Rows of a
- * batch do not depend on each other, so large ones run one after another and memory is that of one row. Released by
- * `denoise`.
+ * Runs the UNet for latents, without and with the prompt for classifier-free guidance (https://arxiv.org/abs/2207.12598).
+ * Rows of a batch do not depend on each other, so large ones run one after another and memory is that of one row.
+ * Released by `denoise`.
  */
 export class Denoiser {
+  /** Distance from the rows without the prompt, which are the first half; null if there are none. */
+  readonly guidance: number | null;
   private readonly batches: readonly RowBatch[];
-  private readonly passes: number;
 
   constructor(
     private readonly session: GraphSession,
+    private readonly operations: Pick<LatentOperations, 'pick'>,
     private readonly conditions: DenoiserConditions,
   ) {
-    this.passes = conditions.negative === null ? 1 : 2;
-    const { images, imageHeight, imageWidth, frames, run } = conditions;
+    const { negative, guidance, images, imageHeight, imageWidth, frames, run } = conditions;
+    this.guidance = negative === null ? null : guidance;
     const rowBytes = runBytes(run, { pixels: imageHeight * imageWidth, frames: frames ?? 1 });
     const size = Math.max(1, Math.floor(maxBatchBytes / rowBytes));
-    const rows = this.passes * images;
+    const rows = (negative === null ? 1 : 2) * images;
     this.batches = Array.from({ length: Math.ceil(rows / size) }, (_, index) => {
       const [from, to] = [index * size, Math.min(rows, (index + 1) * size)];
-      return { from, to, fixed: this.uploaded(this.fixedInputs(from, to)) };
+      const ofRows = Array.from({ length: to - from }, (_, row) => (from + row) % images);
+      return { images: ofRows, fixed: this.uploaded(this.fixedInputs(from, to)) };
     });
   }
 
-  /**
-   * Returns the network's prediction for latents `[images, channels, (frames,) height, width]` at a timestep, of the
-   * same size.
-   */
-  async run(latents: Float32Array, timestep: number): Promise<Float32Array> {
-    const { images, guidance } = this.conditions;
-    const length = latents.length / images;
-    const answer = new Float32Array(this.passes * latents.length);
-    for (const batch of this.batches) answer.set(await this.runRows(latents, batch, timestep), batch.from * length);
-    if (this.passes === 1) return answer;
-    const without = answer.subarray(0, latents.length);
-    const withPrompt = answer.subarray(latents.length);
-    return without.map((value, index) => value + guidance * ((withPrompt[index] ?? 0) - value));
+  /** Returns the outputs for all rows at a timestep, one for each batch. Latents are scaled for the network first. */
+  async run(latents: GraphTensor, { timestep, scale }: { timestep: number; scale: number }): Promise<GraphTensor[]> {
+    const outputs: GraphTensor[] = [];
+    try {
+      for (const { images, fixed } of this.batches) {
+        const target = { session: this.session, input: 'sample' };
+        const sample = await this.operations.pick(latents, { rows: images, factor: scale }, target);
+        outputs.push(await this.runRows(sample, fixed, timestep));
+      }
+      return outputs;
+    } catch (error) {
+      releaseKept(outputs);
+      throw error;
+    }
   }
 
   /** Frees what is kept on the device for the steps. */
@@ -90,23 +90,20 @@ export class Denoiser {
     return Object.fromEntries(Object.entries(inputs).map(([name, tensor]) => [name, device.upload(tensor)]));
   }
 
-  private async runRows(latents: Float32Array, { from, to, fixed }: RowBatch, timestep: number): Promise<Float32Array> {
-    const { images, channels, frames, height, width } = this.conditions;
-    const length = latents.length / images;
-    const samples = new Float32Array((to - from) * length);
-    for (let row = from; row < to; row++) {
-      const image = row % images;
-      samples.set(latents.subarray(image * length, (image + 1) * length), (row - from) * length);
+  private async runRows(
+    sample: GraphTensor,
+    fixed: Record<string, GraphTensor>,
+    timestep: number,
+  ): Promise<GraphTensor> {
+    const dims = this.timestepDims();
+    const time = integerTensor(this.session, { input: 'timestep', data: [timestep], dims });
+    const feeds = { ...fixed, sample, timestep: time };
+    const output = this.session.outputs[0]?.name ?? '';
+    try {
+      return (await runKeeping(this.session, feeds, [output], new Set([output])))[output] as GraphTensor;
+    } finally {
+      releaseKept([sample]);
     }
-    const dims = [to - from, channels, ...(frames === null ? [] : [frames]), height, width];
-    const feeds = {
-      ...fixed,
-      sample: floatTensor(this.session, { input: 'sample', data: samples, dims }),
-      timestep: integerTensor(this.session, { input: 'timestep', data: [timestep], dims: this.timestepDims() }),
-    };
-    const [output] = this.session.outputs;
-    const outputs = await this.session.run(feeds, [output?.name ?? '']);
-    return floatsOf(Object.values(outputs)[0]);
   }
 
   private fixedInputs(from: number, to: number): Record<string, GraphTensor> {

@@ -1,10 +1,12 @@
 import { createScheduler } from '../../diffusion/create-scheduler.js';
 import { BatchNoise } from '../../diffusion/normal-noise.js';
 import type { TaskContext } from '../../engines/queued-task.engine.js';
+import type { LatentOperations } from '../../diffusion/latent-operations.js';
 import type { DiffusionScheduler } from '../../diffusion/scheduler.js';
+import { mixed } from '../../diffusion/signal-mix.js';
 import type { GenerateInput, GenerateOutput } from '../../images/image-tasks.js';
 import type { RgbPixels } from '../../images/pixel-grid.js';
-import type { GraphSession } from '../../runtime/graph-session.js';
+import { type GraphSession, releaseKept } from '../../runtime/graph-session.js';
 import type { Autoencoder } from './autoencoder.js';
 import { denoise, type DenoiseDependencies } from './denoise.js';
 import { Denoiser } from './denoiser.js';
@@ -16,6 +18,7 @@ export interface ImageGeneratorDependencies {
   config: PipelineConfig;
   encoder: PromptEncoder;
   unet: GraphSession;
+  operations: LatentOperations;
   autoencoder: Autoencoder;
 }
 
@@ -28,45 +31,59 @@ export class ImageGenerator {
 
   /** Rejects with the error of `context.yieldToEventLoop` if the task is cancelled; at most one more step runs. */
   async make(input: GenerateInput, context: TaskContext): Promise<GenerateOutput> {
-    const { config, unet, autoencoder } = this.dependencies;
+    const { config, unet, operations, autoencoder } = this.dependencies;
     const images = input.seeds.length;
     const shape = { channels: config.latentChannels, ...latentSize(input, config) };
     const length = shape.channels * shape.height * shape.width;
     const noise = new BatchNoise(input.seeds, length);
-    const scheduler = createScheduler(config.scheduler, input.steps, () => noise.draw());
+    const scheduler = createScheduler(config.scheduler, input.steps);
     const conditions = await this.conditions(input);
     const drawn = noise.draw();
     const start = await this.start(input, { scheduler, drawn, shape });
-    const denoiser = new Denoiser(unet, { ...conditions, ...shape, images, frames: null });
-    const latents = await denoise({ scheduler, denoiser, ...start }, context);
-    const decoded: RgbPixels[] = [];
-    for (let from = 0; from < latents.length; from += length) {
-      await context.yieldToEventLoop();
-      const data = latents.subarray(from, from + length);
-      decoded.push(await context.measure(() => autoencoder.decode({ ...shape, data })));
+    const denoiser = new Denoiser(unet, operations, { ...conditions, images, frames: null });
+    const sampling = { scheduler, denoiser, operations, noise: () => noise.draw() };
+    const latents = await denoise({ ...sampling, ...start }, context);
+    try {
+      const decoded: RgbPixels[] = [];
+      for (let image = 0; image < images; image++) {
+        await context.yieldToEventLoop();
+        decoded.push(await context.measure(() => autoencoder.decodeImage(latents, image, operations)));
+      }
+      return { images: decoded };
+    } finally {
+      releaseKept([latents]);
     }
-    return { images: decoded };
   }
 
   /** Returns the latents of the first step: noise alone, or an image with as much noise as its strength says. */
   private async start(
     { image, mask, strength, steps, seeds }: GenerateInput,
     { scheduler, drawn, shape }: { scheduler: DiffusionScheduler; drawn: Float32Array; shape: LatentShape },
-  ): Promise<Pick<DenoiseDependencies, 'latents' | 'first' | 'afterStep'>> {
-    const alone = { latents: drawn.map((value) => value * scheduler.initialNoiseScale), first: 0 };
-    if (image === null) return alone;
+  ): Promise<Pick<DenoiseDependencies, 'latents' | 'first' | 'keptParts'>> {
+    const { operations } = this.dependencies;
+    const dims = [seeds.length, shape.channels, shape.height, shape.width];
+    const begin = (latents: Float32Array, first: number) => ({ latents: operations.place(latents, dims), first });
+    const alone = () =>
+      begin(
+        drawn.map((value) => value * scheduler.initialNoiseScale),
+        0,
+      );
+    if (image === null) return { ...alone(), keptParts: null };
     const clean = repeated(await this.dependencies.autoencoder.encode(image), seeds.length);
     const first = firstStep(steps, strength);
     // Nothing of a masked part is left at full strength.
-    const begun = mask !== null && strength >= 1 ? alone : { latents: scheduler.addNoise(clean, drawn, first), first };
-    if (mask === null) return begun;
+    const begun = mask !== null && strength >= 1 ? alone() : begin(mixed(clean, drawn, scheduler.mixAt(first)), first);
+    if (mask === null) return { ...begun, keptParts: null };
     const isKept = keptLatents(mask, image, shape);
-    const afterStep = (latents: Float32Array, step: number): Float32Array => {
-      const isLast = step + 1 === scheduler.timesteps.length;
-      const kept = isLast ? clean : scheduler.addNoise(clean, drawn, step + 1);
-      return latents.map((value, index) => (isKept[index % isKept.length] === 1 ? (kept[index] ?? 0) : value));
+    const keptOf = (values: Float32Array): Float32Array =>
+      values.map((value, index) => value * (isKept[index % isKept.length] ?? 0));
+    const free = clean.map((_, index) => 1 - (isKept[index % isKept.length] ?? 0));
+    const keptParts = {
+      free: operations.place(free, dims),
+      clean: operations.place(keptOf(clean), dims),
+      noise: operations.place(keptOf(drawn), dims),
     };
-    return { ...begun, afterStep };
+    return { ...begun, keptParts };
   }
 
   private async conditions({ prompt, negativePrompt, guidance, width, height }: GenerateInput) {

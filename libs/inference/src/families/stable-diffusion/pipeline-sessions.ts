@@ -1,5 +1,7 @@
 import { join } from 'node:path';
 import type { HostLoadOptions } from '../../contract/engine-loader.js';
+import { latentsBeside } from '../../diffusion/device-latents.js';
+import type { LatentOperations } from '../../diffusion/latent-operations.js';
 import { openGraph } from '../../runtime/open-graph.js';
 import type { GraphSession } from '../../runtime/graph-session.js';
 
@@ -8,7 +10,7 @@ import type { GraphSession } from '../../runtime/graph-session.js';
  * must not spin.
  */
 export class PipelineSessions {
-  private readonly opened: GraphSession[] = [];
+  private readonly opened: { release(): Promise<void> }[] = [];
 
   constructor(private readonly options: HostLoadOptions) {}
 
@@ -26,7 +28,14 @@ export class PipelineSessions {
     return session;
   }
 
+  /** Opens the operations on the latents of a graph. */
+  latentsOf(unet: GraphSession): LatentOperations {
+    const operations = latentsBeside(unet);
+    this.opened.push(operations);
+    return operations;
+  }
+
   async close(): Promise<void> {
-    for (const session of this.opened) await session.release();
+    for (const part of this.opened) await part.release();
   }
 }

@@ -31,6 +31,7 @@ export const loadStableDiffusionFamily: EngineLoader = async (options, sink) => 
   const maker = new ImageGenerator({
     config,
     unet,
+    operations: sessions.latentsOf(unet),
     encoder: new PromptEncoder(encoders, config.zerosForEmpty),
     autoencoder: new Autoencoder({
       decoder: await sessions.open('vae_decoder'),

@@ -36,6 +36,7 @@ export const loadTextToVideoFamily: EngineLoader = async (options, sink) => {
     config,
     encoder,
     unet,
+    operations: sessions.latentsOf(unet),
     autoencoder: new Autoencoder({ decoder, encoder: null, scale: config.latentScale }),
     steps: Number(familyOptions.steps ?? defaultSteps),
     guidance: Number(familyOptions.guidance ?? defaultGuidance),

@@ -3,7 +3,8 @@ import { NormalNoise } from '../../diffusion/normal-noise.js';
 import type { TaskContext } from '../../engines/queued-task.engine.js';
 import type { AnimateInput, AnimateOutput, FrameLatents } from '../../images/video-tasks.js';
 import type { ImageOutput } from '../../images/image-tasks.js';
-import type { GraphSession } from '../../runtime/graph-session.js';
+import type { LatentOperations } from '../../diffusion/latent-operations.js';
+import { type GraphSession, releaseKept } from '../../runtime/graph-session.js';
 import type { Autoencoder } from '../stable-diffusion/autoencoder.js';
 import { denoise } from '../stable-diffusion/denoise.js';
 import { Denoiser } from '../stable-diffusion/denoiser.js';
@@ -16,6 +17,7 @@ export interface VideoGeneratorDependencies {
   encoder: PromptEncoder;
   /** Its latents have a frame axis. */
   unet: GraphSession;
+  operations: LatentOperations;
   autoencoder: Autoencoder;
   steps: number;
   /** Guidance scale; 1 and less disable the comparison with the negative prompt. */
@@ -31,15 +33,23 @@ export class VideoGenerator {
 
   /** Rejects with the error of `context.yieldToEventLoop` if the task is cancelled, which is checked between steps. */
   async animate(input: AnimateInput, context: TaskContext): Promise<AnimateOutput> {
-    const { config, unet, steps } = this.dependencies;
+    const { config, unet, operations, steps } = this.dependencies;
     const { height, width } = latentSize(input, config);
-    const shape = { images: 1, channels: config.latentChannels, frames: input.frames, height, width };
+    const shape = { channels: config.latentChannels, frames: input.frames, height, width };
     const length = shape.channels * input.frames * height * width;
     const noise = new NormalNoise(input.seed);
-    const scheduler = createScheduler(config.scheduler, steps, () => noise.draw(length));
-    const denoiser = new Denoiser(unet, { ...(await this.conditions(input)), ...shape });
-    const latents = noise.draw(length).map((value) => value * scheduler.initialNoiseScale);
-    return { frames: framesOf(await denoise({ scheduler, denoiser, latents, first: 0 }, context), shape) };
+    const scheduler = createScheduler(config.scheduler, steps);
+    const conditions = await this.conditions(input);
+    const denoiser = new Denoiser(unet, operations, { ...conditions, images: 1, frames: input.frames });
+    const start = noise.draw(length).map((value) => value * scheduler.initialNoiseScale);
+    const latents = operations.place(start, [1, shape.channels, shape.frames, height, width]);
+    const sampling = { scheduler, denoiser, operations, noise: () => noise.draw(length) };
+    const denoised = await denoise({ ...sampling, latents, first: 0, keptParts: null }, context);
+    try {
+      return { frames: framesOf(operations.read(denoised), shape) };
+    } finally {
+      releaseKept([denoised]);
+    }
   }
 
   /** Decodes one frame to pixels. */
