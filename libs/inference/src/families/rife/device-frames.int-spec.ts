@@ -8,7 +8,7 @@ import { installTinyInterpolator } from '#test/tiny-video';
 import type { HostLoadOptions } from '../../contract/engine-loader.js';
 import type { ImageOutput } from '../../images/image-tasks.js';
 import type { RgbPixels } from '../../images/pixel-grid.js';
-import { DeviceSession } from '../../runtime/c-api/device-session.js';
+import { watchMovedBytes } from '../../runtime/moved-bytes.conformance.js';
 import { providersUnderTest } from '../../runtime/providers.conformance.js';
 import { loadRifeFamily } from './rife.family.js';
 
@@ -20,7 +20,7 @@ const paddedPixels = 64 * 32;
 const frameBytes = 3 * 4 * paddedPixels;
 
 let home: string;
-let sessions: DeviceSession[] = [];
+let movedBytes: ReturnType<typeof watchMovedBytes>;
 beforeAll(async () => {
   vi.stubEnv('VK_DRIVER_FILES', softwareGpu.VK_DRIVER_FILES);
   home = await mkdtemp(join(tmpdir(), 'sluice-frames-'));
@@ -30,15 +30,7 @@ afterAll(async () => {
   vi.unstubAllEnvs();
   await rm(home, { recursive: true });
 });
-beforeEach(() => {
-  sessions = [];
-  const open = DeviceSession.open.bind(DeviceSession);
-  vi.spyOn(DeviceSession, 'open').mockImplementation(async (...graph) => {
-    const session = await open(...graph);
-    sessions.push(session);
-    return session;
-  });
-});
+beforeEach(() => void (movedBytes = watchMovedBytes()));
 afterEach(() => void vi.restoreAllMocks());
 
 /** Other bytes at each call, as frames that come from another process. */
@@ -84,17 +76,16 @@ describe.each(providersUnderTest().filter((provider) => provider !== 'cpu'))(
   (provider) => {
     it('are those of the processor, are uploaded once for their intervals, and are read once', async () => {
       const [host, device] = [await interpolator('cpu'), await interpolator(provider)];
-      const sum = (side: 'bytesIn' | 'bytesOut') => sessions.reduce((total, session) => total + session[side], 0);
       const intervals = [between(0, [0.25, 0.5, 0.75]), between(1, [0.5]), between(1, [0.2, 0.8])];
       // Two frames, then the later one of the next interval, then none.
       for (const [index, uploads] of [2, 1, 0].entries()) {
         const inputs = intervals[index] ?? [];
-        const [bytesIn, bytesOut] = [sum('bytesIn'), sum('bytesOut')];
+        const [bytesIn, bytesOut] = [movedBytes('bytesIn'), movedBytes('bytesOut')];
         const found = await device.frames(inputs);
-        const small = sum('bytesIn') - bytesIn - uploads * frameBytes;
+        const small = movedBytes('bytesIn') - bytesIn - uploads * frameBytes;
         expect(small).toBeGreaterThan(0);
         expect(small).toBeLessThanOrEqual(inputs.length * 64);
-        expect(sum('bytesOut') - bytesOut).toBe(inputs.length * frameBytes);
+        expect(movedBytes('bytesOut') - bytesOut).toBe(inputs.length * frameBytes);
         const wanted = await host.frames(inputs);
         for (const [at, data] of wanted.entries()) {
           const differences = data.map((sample, position) => Math.abs(sample - (found[at]?.[position] ?? 255)));
