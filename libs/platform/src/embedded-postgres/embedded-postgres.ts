@@ -189,9 +189,9 @@ async function untilReady(
         lastLines.push(line);
         if (lastLines.length > 20) lastLines.shift();
         onLog?.(nameDataFolder(line, dataFolder));
-        if (line.includes('database system is ready to accept connections')) done();
+        if (refusal === undefined && line.includes('database system is ready to accept connections')) done();
         if (!line.includes('could not create listen socket')) continue;
-        // PostgreSQL would go on with the other address.
+        // PostgreSQL would go on with the other address, and may say that it is ready before it has ended.
         refusal = `PostgreSQL cannot listen here: ${failureReason(lastLines, dataFolder)}`;
         child.kill('SIGQUIT');
       }
