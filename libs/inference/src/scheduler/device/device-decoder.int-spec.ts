@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { type CacheScales, type FloatCacheType, graphForDevice, groupQueryKernel } from '#model-store/device';
+import { isFull } from '#test/extent';
 import { logitDistance } from '#test/expected-logits';
 import { hasSoftwareGpu, runsInHalfFloats, softwareGpu, softwareGpuTimeouts } from '#test/software-gpu';
 import { buildTinyModel, type TinyModelOptions } from '#test/tiny-models';
@@ -141,9 +142,14 @@ async function bytesPerToken(session: DeviceSession, decoder: Decoder, tokens: n
 describe.each(providers)('a decoder on %s with its cache in place', softwareGpuTimeouts, (provider) => {
   it.each([
     { shape: 'llama', reference: 'cpu' },
-    { shape: 'qwen', reference: 'cpu' },
     { shape: 'window', reference: 'cpu' },
-    { shape: 'phi', reference: 'cpu' },
+    // Whole architectures of these run at night too.
+    ...(isFull
+      ? ([
+          { shape: 'qwen', reference: 'cpu' },
+          { shape: 'phi', reference: 'cpu' },
+        ] as const)
+      : []),
     ...(groupQueryKernel.softCaps.includes(provider) ? [{ shape: 'capped', reference: 'cpu' } as const] : []),
     // Kernels of codes round differently on the processor.
     { shape: 'llama', dtype: 'int8', reference: provider },
