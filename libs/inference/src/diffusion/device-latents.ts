@@ -1,5 +1,5 @@
 import type { LatentTerms } from '#model-store/device';
-import { type GraphDevice, type GraphSession, type GraphTensor, isKept, runKeeping } from '../runtime/graph-session.js';
+import { type GraphDevice, type GraphSession, type GraphTensor, isKept, runKept } from '../runtime/graph-session.js';
 import { HostLatents, pickOnHost } from './host-latents.js';
 import type {
   GraphInput,
@@ -51,7 +51,7 @@ class DeviceLatents implements LatentOperations {
     const graph = await this.open('latentRowsGraph', options, (graphs) => graphs.latentRowsGraph(options));
     const rows = graph.tensor('int64', BigInt64Array.from(picked.rows, BigInt), [picked.rows.length]);
     const feeds = { latents, rows, factor: factorTensor(graph, picked.factor) };
-    return (await runOnDevice(graph, feeds, ['picked']))[0] as GraphTensor;
+    return (await runKept(graph, feeds, ['picked']))[0] as GraphTensor;
   }
 
   async step(
@@ -81,7 +81,7 @@ class DeviceLatents implements LatentOperations {
     for (const [index, factor] of next.entries()) feeds[`next_factor.${index}`] = factorTensor(graph, factor);
     for (const [index, factor] of clean.entries()) feeds[`clean_factor.${index}`] = factorTensor(graph, factor);
     const fetches = ['next', ...(factors.clean === null ? [] : ['clean'])];
-    const [stepped, estimated = null] = await runOnDevice(graph, feeds, fetches);
+    const [stepped, estimated = null] = await runKept(graph, feeds, fetches);
     return { latents: stepped as GraphTensor, clean: estimated };
   }
 
@@ -90,7 +90,7 @@ class DeviceLatents implements LatentOperations {
     const graph = await this.open('latentMaskGraph', options, (graphs) => graphs.latentMaskGraph(options));
     const [signal, noise] = [factorTensor(graph, mix.signal), factorTensor(graph, mix.noise)];
     const feeds = { latents, free: parts.free, clean: parts.clean, added: parts.noise, signal, noise };
-    return (await runOnDevice(graph, feeds, ['next']))[0] as GraphTensor;
+    return (await runKept(graph, feeds, ['next']))[0] as GraphTensor;
   }
 
   read(latents: GraphTensor): Float32Array {
@@ -132,13 +132,4 @@ function passFactors({ latents, output }: CleanFactors, guidance: number | null)
 
 function factorTensor(session: GraphSession, value: number): GraphTensor {
   return session.tensor('float32', Float32Array.of(value), [1]);
-}
-
-async function runOnDevice(
-  session: GraphSession,
-  feeds: Record<string, GraphTensor>,
-  fetches: readonly string[],
-): Promise<GraphTensor[]> {
-  const outputs = await runKeeping(session, feeds, fetches, new Set(fetches));
-  return fetches.map((name) => outputs[name] as GraphTensor);
 }

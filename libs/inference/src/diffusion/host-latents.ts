@@ -1,4 +1,4 @@
-import { productOf } from '#common/values';
+import { joinFloats, productOf } from '#common/values';
 import { floatsOf, floatTensor } from '../runtime/float-tensor.js';
 import type { GraphSession, GraphTensor } from '../runtime/graph-session.js';
 import type {
@@ -25,7 +25,7 @@ export class HostLatents implements LatentOperations {
 
   step({ latents, outputs, guidance, lastClean, noise }: StepTerms, factors: StepFactors): Promise<SteppedLatents> {
     const values = this.read(latents);
-    const output = guided(joined(outputs), guidance);
+    const output = guided(joinFloats(outputs.map(floatsOf)), guidance);
     const [before, fresh] = [lastClean === null ? null : this.read(lastClean), noise];
     const next = weighted(values, output, factors);
     for (let index = 0; index < next.length; index++) {
@@ -64,19 +64,6 @@ export function pickOnHost(
   rows.forEach((row, index) => picked.set(data.subarray(row * length, (row + 1) * length), index * length));
   if (factor !== 1) picked.forEach((value, index) => (picked[index] = value * factor));
   return floatTensor(session, { input, data: picked, dims: [rows.length, ...size] });
-}
-
-function joined(parts: readonly GraphTensor[]): Float32Array {
-  const values = parts.map(floatsOf);
-  const [first] = values;
-  if (first !== undefined && values.length === 1) return first;
-  const all = new Float32Array(values.reduce((sum, { length }) => sum + length, 0));
-  let start = 0;
-  for (const part of values) {
-    all.set(part, start);
-    start += part.length;
-  }
-  return all;
 }
 
 function guided(outputs: Float32Array, guidance: number | null): Float32Array {

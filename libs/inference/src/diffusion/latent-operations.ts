@@ -1,7 +1,7 @@
 import type { GraphSession, GraphTensor } from '../runtime/graph-session.js';
 import type { SignalMix, StepFactors } from './scheduler.js';
 
-/** What a step combines. The tensors stay with their holder. */
+/** The terms that a step combines. The tensors stay with their holder. */
 export interface StepTerms {
   latents: GraphTensor;
   /**

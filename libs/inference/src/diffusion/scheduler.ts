@@ -18,11 +18,11 @@ export interface CleanFactors {
 
 /** Factors of a step: the next latents are the sum of what they multiply. */
 export interface StepFactors extends CleanFactors {
-  /** Of the clean image that the previous step estimated; 0 if there is none. */
+  /** The factor of the clean image that the previous step estimated; 0 if there is none. */
   lastClean: number;
-  /** Of fresh noise; 0 if the step adds none. */
+  /** The factor of fresh noise; 0 if the step adds none. */
   noise: number;
-  /** For the clean image that the next step takes; null if it takes none. */
+  /** The factors of the clean image that the next step takes; null if it takes none. */
   clean: CleanFactors | null;
 }
 

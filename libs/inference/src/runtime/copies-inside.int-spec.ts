@@ -7,7 +7,7 @@ import { graphForDevice, readGraphNodes } from '#model-store/device';
 import { hasSoftwareGpu, softwareGpu, softwareGpuTimeouts } from '#test/software-gpu';
 import { convertArchitecture } from '#test/tiny-architectures';
 
-/* What the runtime copies over the bus within a run, for parts of a graph that only the processor computes. */
+/* The runtime's own copies over the bus within a run, for parts of a graph that only the processor computes. */
 
 let folder: string;
 beforeAll(async () => {

@@ -42,6 +42,16 @@ export function runKeeping(
   return session.runKeeping?.(feeds, fetches, kept) ?? session.run(feeds, fetches);
 }
 
+/** Runs a small graph beside that of a model, whose outputs all stay where it runs. Returns them in the order of `names`. */
+export async function runKept(
+  session: GraphSession,
+  feeds: Record<string, GraphTensor>,
+  names: readonly string[],
+): Promise<KeptTensor[]> {
+  const outputs = await runKeeping(session, feeds, names, new Set(names));
+  return names.map((name) => outputs[name] as KeptTensor);
+}
+
 /** An input or output. Dynamic dimensions have their name in the graph. */
 export interface TensorDescription {
   readonly name: string;

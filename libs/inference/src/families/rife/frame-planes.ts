@@ -4,7 +4,7 @@ import {
   type GraphSession,
   type GraphTensor,
   releaseKept,
-  runKeeping,
+  runKept,
 } from '../../runtime/graph-session.js';
 
 /** The frames of an interval. */
@@ -56,7 +56,7 @@ export class FramePlanes {
     const filler = await this.filler;
     const x = filler.tensor('float32', Float32Array.of(value), [1]);
     const shape = filler.tensor('int64', BigInt64Array.from(dims, BigInt), [dims.length]);
-    return (await runKeeping(filler, { x, shape }, ['y'], new Set(['y'])))['y'] as GraphTensor;
+    return (await runKept(filler, { x, shape }, ['y']))[0] as GraphTensor;
   }
 
   async release(): Promise<void> {

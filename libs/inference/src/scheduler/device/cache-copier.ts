@@ -1,11 +1,10 @@
 import { freeBytes } from '#platform/memory';
 import type { CacheSizes, StateNames } from '../../runtime/decoder-graph.js';
-import type { GraphDevice, GraphSession, KeptTensor } from '../../runtime/graph-session.js';
+import { type GraphDevice, type GraphSession, type KeptTensor, runKept } from '../../runtime/graph-session.js';
 import { type ResidentState, type ResidentStates, StateCopier } from './resident-states.js';
-import { runKept } from './run-kept.js';
 
 export interface CacheShape {
-  /** Of each tensor of a cache: heads, and the numbers of each position. */
+  /** The sizes of each tensor of a cache: heads, and the numbers of each position. */
   tensors: readonly CacheSizes[];
   type: 'float32' | 'float16' | 'int8';
   /** States of layers that do not attend; absent: there are none. */

@@ -13,7 +13,7 @@ import { findPieceLength, safePiece } from './piece-length.js';
 import { ResidentRunner, cacheSizes } from './resident-runner.js';
 import { ResidentSnapshots, ResidentState, type ResidentStates } from './resident-states.js';
 
-/** What differs between graphs that write their cache and those whose caches and states are replaced beside them. */
+/** The differences between graphs that write their cache and those whose caches and states are replaced beside them. */
 interface DeviceParts {
   graph: DeviceGraph | SplitGraph;
   copier: CacheCopier;

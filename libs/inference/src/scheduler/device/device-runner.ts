@@ -13,7 +13,7 @@ export interface RunRow {
   wantedIds?: readonly number[];
   /** Its state stays what it was. */
   sitsOut?: boolean;
-  /** What its prompt holds beside text, and what that shifted the positions behind it by. */
+  /** Images and other parts of its prompt beside text, and the shift of the positions behind them. */
   media?: PromptMedia | null;
   shift?: number;
 }

@@ -36,7 +36,7 @@ interface Attention {
   window?: number;
   softCap?: number;
   sinks?: true;
-  /** Of inputs, cache and result; default: float32. */
+  /** The type of inputs, cache and result; default: float32. */
   type?: FloatCacheType;
 }
 

@@ -1,8 +1,7 @@
 import type { StateNames } from '../../runtime/decoder-graph.js';
-import type { GraphDevice, GraphSession, KeptTensor } from '../../runtime/graph-session.js';
+import { type GraphDevice, type GraphSession, type KeptTensor, runKept } from '../../runtime/graph-session.js';
 import { stateSize } from '../row-states.js';
 import { StateSnapshots } from '../state-snapshots.js';
-import { runKept } from './run-kept.js';
 
 /** States of some rows on the device, one tensor per state of the graph. They are shared, and never written to. */
 export class ResidentStates {
